@@ -33,7 +33,7 @@ struct hfkv_item {
 	int is_new;              /* L2 store: 1 when the key was not counted before (LMCache's listeners want new keys only) */
 };
 
-enum hfkv_operation { HFKV_EXISTS, HFKV_PUT, HFKV_GET, HFKV_REMOVE };
+enum hfkv_operation { HFKV_OP_EXISTS, HFKV_OP_PUT, HFKV_OP_GET, HFKV_OP_REMOVE };
 
 /* Opens the connector that `settings` describe: an in-process document (types fs, hfbucket, hfkv_fs, hfkv_bucket; keys are
  * non-MP) or an L2 document (fs, fs_native, hfbucket, plugin, native_plugin; keys are MP, the fs files carry the rank as 0x).
@@ -41,9 +41,9 @@ enum hfkv_operation { HFKV_EXISTS, HFKV_PUT, HFKV_GET, HFKV_REMOVE };
 enum hfkv_status hfkv_connector_open(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
 				     struct hfkv_connector **ret_connector, struct hfkv_error *error);
 
-/* Stops taking work, gives waiting batches back as CANCELLED (drain may still be called by nobody: their items carry the
- * status), lets running ones end, which takes at most the connector's timeout. When it returns no thread of the library
- * lives or touches a caller's memory, and the eventfd is closed. NULL is fine. */
+/* Stops taking work, gives up the batches that wait (their items read CANCELLED), lets running ones end, which takes at
+ * most the connector's timeout. Batches that were not drained by now never are: when it returns, every array is the
+ * caller's again, no thread of the library lives or touches it, and the eventfd is closed. NULL is fine. */
 void hfkv_connector_close(struct hfkv_connector *connector);
 
 /* Whether keys of this connector must carry a metadata header: its bytes, or 0. */
