@@ -13,12 +13,18 @@ from harness.hub_client import find_python
 KV_BUCKET = "demo/kv"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "interop: needs the public huggingface_hub client (set by the fixtures used)")
+
+
 def pytest_collection_modifyitems(items):
-    """Tests that mount are skipped by name where there is no FUSE device."""
-    if os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return
+    """Marks tests with the public client; those that mount are skipped by name where there is no FUSE device."""
+    has_fuse = os.access("/dev/fuse", os.R_OK | os.W_OK)
     for item in items:
-        if "mount" in getattr(item, "fixturenames", ()):
+        fixtures = getattr(item, "fixturenames", ())
+        if "hub_python" in fixtures:
+            item.add_marker(pytest.mark.interop)
+        if "mount" in fixtures and not has_fuse:
             item.add_marker(pytest.mark.skip(reason="no usable /dev/fuse here"))
 
 
