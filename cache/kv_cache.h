@@ -79,6 +79,7 @@ struct kv_cache_name {
 	const char *name;
 	bool is_directory;
 	struct object_info info; /* files only */
+	int64_t fresh_until_ms;  /* on clock_now_ms, as in kv_cache_entry; 0: already old */
 };
 typedef enum hfkv_status (*kv_cache_visit)(void *context, const struct kv_cache_name *name);
 
