@@ -45,10 +45,14 @@ DEFINE_CLEANUP(xorb_reader_free, struct xorb_reader *);
 MUST_CHECK enum hfkv_status xorb_reader_feed(struct xorb_reader *reader, const void *bytes, size_t length,
 					     struct fault *fault);
 
+/* The same, but stops in front of a footer: *ret_used < length then, and the rest belongs to the footer. */
+MUST_CHECK enum hfkv_status xorb_reader_feed_records(struct xorb_reader *reader, const void *bytes, size_t length,
+						     size_t *ret_used, struct fault *fault);
+
 /* The stream ended: CORRUPT when that is inside a record. */
 MUST_CHECK enum hfkv_status xorb_reader_finish(struct xorb_reader *reader, struct fault *fault);
 
-/* Records completed so far, and bytes of the stream they took. */
+/* Records completed so far, and bytes of the stream they took; within `take` the latter counts the record at hand. */
 uint32_t xorb_reader_chunk_count(const struct xorb_reader *reader);
 uint64_t xorb_reader_record_bytes(const struct xorb_reader *reader);
 

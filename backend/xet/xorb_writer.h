@@ -11,6 +11,7 @@
 #include "backend/xet/merkle_hash.h"
 #include "backend/xet/xorb_listing.h"
 #include "backend/xet/xorb_record.h"
+#include "common/cleanup.h"
 
 struct xorb_writer;
 
