@@ -1,6 +1,7 @@
 #include "backend/http/http_status.h"
 
-#include <jansson.h>
+#include "common/json_text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void words_of_server(const struct http_response *response, const struct b
 	json_auto_t *json = NULL;
 	const char *words = http_response_field(response, "X-Error-Message");
 	if (!words && body && body->length > 0 && body->length <= ERROR_BODY_MAX_BYTES) {
-		json = json_loadb(body->data, body->length, 0, NULL);
+		json = json_text_load(body->data, body->length, NULL);
 		words = json_string_value(json_object_get(json, "error"));
 	}
 	snprintf(said, SAID_MAX_BYTES, "%s", words ? words : "");

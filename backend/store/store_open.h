@@ -5,19 +5,9 @@
 #ifndef BACKEND_STORE_STORE_OPEN_H
 #define BACKEND_STORE_STORE_OPEN_H
 
+#include "backend/store/bucket_url.h"
 #include "backend/store/object_store.h"
 #include "common/secret.h"
-
-/* A parsed hf://buckets/<namespace>/<bucket>[/<prefix>]. Owned strings; release with bucket_url_done. */
-struct bucket_url {
-	char *bucket; /* "<namespace>/<bucket>" */
-	char *path;   /* the rest, without outer slashes, "" when none; literal */
-};
-
-/* Outer white space and repeated slashes are tolerated; anything else that is off is INVALID with a fault that
- * says what and how it should look (another scheme, one slash, missing bucket, inner spaces, `..`, a repo id). */
-MUST_CHECK enum hfkv_status bucket_url_parse(const char *text, struct bucket_url *ret_url, struct fault *fault);
-void bucket_url_done(struct bucket_url *url);
 
 /* Where a token comes from, in the order of spec section 1. All optional; borrowed during the call. */
 struct token_places {
