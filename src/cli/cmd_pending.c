@@ -9,6 +9,13 @@
 	}
 
 PENDING(cmd_mount)
+
+__attribute__((weak)) int cmd_mount_as(int argc, char **argv, bool as_helper)
+{
+	(void)as_helper;
+	return cmd_mount(argc, argv);
+}
+
 PENDING(cmd_umount)
 PENDING(cmd_status)
 PENDING(cmd_ls)

@@ -9,6 +9,8 @@
 
 #include "common/fault.h"
 
+#include <stdbool.h>
+
 /* Fixed by spec section 8: scripts branch on them. */
 enum cli_exit {
 	CLI_DONE = 0,
@@ -19,6 +21,8 @@ enum cli_exit {
 };
 
 int cmd_mount(int argc, char **argv);
+/* The same; `as_helper`: argv has the form in which mount(8) calls mount.<type>. */
+int cmd_mount_as(int argc, char **argv, bool as_helper);
 int cmd_umount(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_ls(int argc, char **argv);

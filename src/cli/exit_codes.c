@@ -19,6 +19,8 @@ int cli_exit_for(enum hfkv_status status)
 		return CLI_NOT_FOUND;
 	if (status == HFKV_PARTIAL_KV_CHUNK || status == HFKV_OVERSIZE)
 		return CLI_REFUSED_SIZE;
+	if (status == HFKV_INVALID) /* a URL, name or setting that cannot be right */
+		return CLI_USAGE;
 	return CLI_FAILED;
 }
 

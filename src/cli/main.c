@@ -52,13 +52,20 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* `command` becomes the name that argp and messages use. */
+/* argv[0] becomes the name that argp and messages use. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	char name[32];
 	snprintf(name, sizeof(name), "hfkv %s", command->name);
 	argv[0] = name;
 	return command->run(argc, argv);
+}
+
+static int run_mount_helper(int argc, char **argv)
+{
+	char name[] = "hfkv mount";
+	argv[0] = name;
+	return cmd_mount_as(argc, argv, true);
 }
 
 static bool is_mount_helper_name(const char *path)
@@ -74,7 +81,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	cli_argp_prepare();
 	if (argc > 0 && is_mount_helper_name(argv[0]))
-		return run_command(find_command("mount"), argc, argv);
+		return run_mount_helper(argc, argv);
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;
