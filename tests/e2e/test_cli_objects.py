@@ -151,8 +151,8 @@ def test_rm(hfkv, store, server, bucket, url):
     assert server.object_paths(bucket) == ["d2"]
 
 
-@pytest.mark.parametrize("text", ["hf:/buckets/a/b", "hf://buckets/a", "hf://models/a/b", "demo/kv", "hf://buckets/a/b c", "hf://buckets/a/b/../c",
-                                  "hf://demo/kv", "s3://bucket/x", ""])
+@pytest.mark.parametrize("text", ["hf:/buckets/a/b", "hf://buckets/a", "hf://models/a/b", "demo/kv", "hf://buckets/a/b c",
+                                  "hf://buckets/a/b/../c", "hf://demo/kv", "s3://bucket/x", ""])
 def test_malformed_urls_are_usage_errors(hfkv, text):
     assert_error(hfkv("ls", text), 2)
 
