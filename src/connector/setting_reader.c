@@ -1,0 +1,146 @@
+#include "src/connector/setting_reader.h"
+
+#include "common/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SHOWN_VALUE_BYTES 96
+
+const json_t *setting_raw(const struct setting_scope *scope, const char *name)
+{
+	char key[512];
+	int length = snprintf(key, sizeof(key), "%s%s", scope->prefix, name);
+	if (!scope->object || length < 0 || (size_t)length >= sizeof(key))
+		return NULL;
+	const json_t *value = json_object_get(scope->object, key);
+	return json_is_null(value) ? NULL : value;
+}
+
+static bool ends_in_token(const char *name)
+{
+	size_t length = strlen(name);
+	return length >= 5 && strcmp(name + length - 5, "token") == 0;
+}
+
+enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *name, const json_t *value,
+				const char *expected, struct fault *fault)
+{
+	CLEANUP(free_pointer) char *text = ends_in_token(name) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+	bool too_long = text && strlen(text) > SHOWN_VALUE_BYTES;
+	return fault_set(fault, HFKV_INVALID, "%s%s: %.*s%s is not %s", scope->prefix, name, SHOWN_VALUE_BYTES,
+			 text ? text : "the value", too_long ? "..." : "", expected);
+}
+
+enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text, struct fault *fault)
+{
+	const json_t *value = setting_raw(scope, name);
+	if (!value)
+		return HFKV_OK;
+	if (!json_is_string(value) || json_string_length(value) == 0)
+		return setting_refuse(scope, name, value, "a non-empty string", fault);
+	char *copy = strdup(json_string_value(value));
+	if (!copy)
+		return HFKV_NO_MEMORY;
+	free(*text);
+	*text = copy;
+	return HFKV_OK;
+}
+
+static bool parse_bool(const char *text, bool *ret_value)
+{
+	static const char *const words[2][4] = { { "false", "no", "off", "0" }, { "true", "yes", "on", "1" } };
+	for (int truth = 0; truth < 2; truth++)
+		for (size_t i = 0; i < ARRAY_LENGTH(words[truth]); i++)
+			if (strcasecmp(text, words[truth][i]) == 0) {
+				*ret_value = truth;
+				return true;
+			}
+	return false;
+}
+
+enum hfkv_status setting_bool(const struct setting_scope *scope, const char *name, bool *value, struct fault *fault)
+{
+	const json_t *raw = setting_raw(scope, name);
+	if (!raw)
+		return HFKV_OK;
+	if (json_is_boolean(raw)) {
+		*value = json_is_true(raw);
+		return HFKV_OK;
+	}
+	if (!scope->strict && json_is_string(raw) && parse_bool(json_string_value(raw), value))
+		return HFKV_OK;
+	bool is_bit = json_is_integer(raw) && (json_integer_value(raw) == 0 || json_integer_value(raw) == 1);
+	if (scope->strict || !is_bit)
+		return setting_refuse(scope, name, raw, "true or false", fault);
+	*value = json_integer_value(raw) == 1;
+	return HFKV_OK;
+}
+
+/* A finite number from a number or, where allowed, from text that is one as a whole. */
+static bool read_number(const struct setting_scope *scope, const json_t *raw, double *ret_value)
+{
+	if (json_is_number(raw)) {
+		*ret_value = json_number_value(raw);
+		return isfinite(*ret_value);
+	}
+	if (scope->strict || !json_is_string(raw) || json_string_length(raw) == 0)
+		return false;
+	char *end;
+	const char *text = json_string_value(raw);
+	*ret_value = strtod(text, &end);
+	return end != text && *end == '\0' && isfinite(*ret_value);
+}
+
+enum hfkv_status setting_number(const struct setting_scope *scope, const char *name, double min, double max,
+				double *value, struct fault *fault)
+{
+	const json_t *raw = setting_raw(scope, name);
+	if (!raw)
+		return HFKV_OK;
+	double number;
+	if (read_number(scope, raw, &number) && number >= min && number <= max) {
+		*value = number;
+		return HFKV_OK;
+	}
+	char expected[96];
+	snprintf(expected, sizeof(expected), "a number from %g to %g", min, max);
+	return setting_refuse(scope, name, raw, expected, fault);
+}
+
+static bool read_count(const struct setting_scope *scope, const json_t *raw, uint64_t *ret_value)
+{
+	if (json_is_integer(raw)) {
+		*ret_value = (uint64_t)json_integer_value(raw);
+		return json_integer_value(raw) >= 0;
+	}
+	if (scope->strict || !json_is_string(raw))
+		return false;
+	const char *text = json_string_value(raw);
+	if (*text < '0' || *text > '9')
+		return false;
+	char *end;
+	errno = 0;
+	*ret_value = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+enum hfkv_status setting_count(const struct setting_scope *scope, const char *name, uint64_t min, uint64_t max,
+			       uint64_t *value, struct fault *fault)
+{
+	const json_t *raw = setting_raw(scope, name);
+	if (!raw)
+		return HFKV_OK;
+	uint64_t count;
+	if (read_count(scope, raw, &count) && count >= min && count <= max) {
+		*value = count;
+		return HFKV_OK;
+	}
+	char expected[96];
+	snprintf(expected, sizeof(expected), "a whole number from %llu to %llu", (unsigned long long)min,
+		 (unsigned long long)max);
+	return setting_refuse(scope, name, raw, expected, fault);
+}
