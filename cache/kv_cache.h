@@ -146,6 +146,10 @@ MUST_CHECK enum hfkv_status kv_cache_publish(struct kv_cache *cache, struct stag
 					     int flags, struct deadline deadline, struct object_info *ret_info,
 					     struct fault *fault);
 
+/* Whether `path` may name an object here, prefix included: OK, OVERSIZE (over the Hub's 1024 bytes) or INVALID. Pure; never
+ * blocks. Writers ask it when a name is made, so that a bad one fails at create and not at upload. */
+MUST_CHECK enum hfkv_status kv_cache_check_path(struct kv_cache *cache, const char *path);
+
 /* The size rule alone, for a body about to be published: OK, PARTIAL_KV_CHUNK, OVERSIZE. Never blocks. */
 MUST_CHECK enum hfkv_status kv_cache_check_size(struct kv_cache *cache, const char *path, uint64_t size_bytes,
 						struct fault *fault);
