@@ -30,6 +30,13 @@ bool http_response_add_field(struct http_response *response, const char *name, s
 	return true;
 }
 
+bool http_response_copy(struct http_response *into, const struct http_response *from)
+{
+	byte_buf_clear(&into->fields);
+	into->status = from->status;
+	return byte_buf_append(&into->fields, from->fields.data, from->fields.length);
+}
+
 /* Steps through the fields: *position starts at 0. False at the end. */
 static bool next_field(const struct http_response *response, size_t *position, const char **ret_name,
 		       const char **ret_value)

@@ -27,6 +27,9 @@ void http_response_done(struct http_response *response);
 MUST_CHECK bool http_response_add_field(struct http_response *response, const char *name, size_t name_length,
 					const char *value, size_t value_length);
 
+/* Replaces *into by a copy of `from`. False: no memory. */
+MUST_CHECK bool http_response_copy(struct http_response *into, const struct http_response *from);
+
 /* The value of the first field of that name (any case), or NULL. Borrowed. */
 const char *http_response_field(const struct http_response *response, const char *name);
 
