@@ -13,6 +13,8 @@ import urllib.request
 from .program import Program, clean_environment, run
 from .waiting import seconds
 
+LOG_ENTRIES = 10000 # what the server keeps
+
 
 class Server:
     """A local bucket server on a free port, with a data directory and a HF_HOME of its own under `directory`.
@@ -30,6 +32,7 @@ class Server:
         self.options = list(options)
         self.program = None
         self.endpoint = self.token = None
+        self._log_start = 0
         self._listen = "127.0.0.1:0"
         self.start()
 
@@ -42,6 +45,7 @@ class Server:
         lines = dict(line.split("=", 1) for line in self._first_lines(2))
         self.endpoint, self.token = lines["HF_ENDPOINT"], lines["HF_TOKEN"]
         self._listen = self.endpoint.split("//", 1)[1]
+        self._log_start = 0
 
     def _first_lines(self, count, within=20.0):
         pipe, text, end = self.program.process.stdout, b"", time.monotonic() + seconds(within)
@@ -119,8 +123,15 @@ class Server:
 
     def reset_requests(self):
         assert self.http("DELETE", "/_control/requests")[0] in (200, 204)
+        self._log_start = len(self._whole_log())
 
     def request_log(self):
+        """The requests since the last reset, oldest first: dictionaries of route, method, path, range, status."""
+        log = self._whole_log()
+        assert self._log_start == 0 or len(log) < LOG_ENTRIES, "the server's log wrapped around: what was before the reset is unknown"
+        return log[self._log_start:]
+
+    def _whole_log(self):
         return json.loads(self.http("GET", "/_control/log")[2])
 
     def faults(self, *rules):
