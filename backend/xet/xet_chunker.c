@@ -43,17 +43,10 @@ static bool scan_pair(uint64_t *gear, const uint8_t *bytes)
 	uint64_t a = *gear, b = 0;
 	for (size_t i = 0; i < GEAR_WINDOW_BYTES; i++)
 		STEP(b, upper[(ptrdiff_t)i - GEAR_WINDOW_BYTES]);
-	for (size_t i = 0; i < HALF_BYTES; i += 4) {
-		uint64_t a1 = (a << 1) + xet_gear_table[bytes[i]];
-		uint64_t b1 = (b << 1) + xet_gear_table[upper[i]];
-		uint64_t a2 = (a1 << 1) + xet_gear_table[bytes[i + 1]];
-		uint64_t b2 = (b1 << 1) + xet_gear_table[upper[i + 1]];
-		uint64_t a3 = (a2 << 1) + xet_gear_table[bytes[i + 2]];
-		uint64_t b3 = (b2 << 1) + xet_gear_table[upper[i + 2]];
-		a = (a3 << 1) + xet_gear_table[bytes[i + 3]];
-		b = (b3 << 1) + xet_gear_table[upper[i + 3]];
-		if (a1 < TRIGGER_BELOW || a2 < TRIGGER_BELOW || a3 < TRIGGER_BELOW || a < TRIGGER_BELOW ||
-		    b1 < TRIGGER_BELOW || b2 < TRIGGER_BELOW || b3 < TRIGGER_BELOW || b < TRIGGER_BELOW)
+	for (size_t i = 0; i < HALF_BYTES; i++) {
+		STEP(a, bytes[i]);
+		STEP(b, upper[i]);
+		if (a < TRIGGER_BELOW || b < TRIGGER_BELOW)
 			return true;
 	}
 	*gear = b;
