@@ -1,6 +1,6 @@
 /*
- * The plan for reading a range of a file: which byte ranges of which xorbs to fetch, and which of their chunks make up
- * the file. Parsed from the CAS's answers, v1 and v2 alike; pure, no I/O.
+ * The plan for reading a range of a file: which byte ranges of which xorbs to fetch, and which of their chunks make
+ * up the file. Parsed from the CAS's answers, v1 and v2 alike; pure, no I/O.
  *
  * Source: Xet protocol note, 9.1 and 9.2. Equal ranges are merged, so one fetch serves every term that needs it; an
  * entry of several ranges becomes single-range fetches. Everything is checked: a plan that exists can be followed.
@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RECONSTRUCTION_MAX_TERMS       (1024 * 1024)
-#define RECONSTRUCTION_MAX_JSON_BYTES  (256 * 1024 * 1024)
+#define RECONSTRUCTION_MAX_TERMS      (1024 * 1024)
+#define RECONSTRUCTION_MAX_JSON_BYTES (64 * 1024 * 1024)
 
 /* One ranged GET: chunks [chunk_start, chunk_end) of a xorb are exactly bytes first..last (inclusive) at url. */
 struct reconstruction_fetch {
@@ -50,7 +50,8 @@ struct reconstruction {
 
 enum reconstruction_version { RECONSTRUCTION_V1 = 1, RECONSTRUCTION_V2 = 2 };
 
-/* CORRUPT when the answer is not what the protocol says (the caller may ask again); OVERSIZE beyond a limit; NO_MEMORY. */
+/* CORRUPT when the answer is not what the protocol says (the caller may ask again); OVERSIZE beyond a limit;
+ * NO_MEMORY. */
 MUST_CHECK enum hfkv_status reconstruction_parse(enum reconstruction_version version, const char *json, size_t length,
 						 struct reconstruction **ret_plan, struct fault *fault);
 

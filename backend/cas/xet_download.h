@@ -11,9 +11,8 @@
 #define BACKEND_CAS_XET_DOWNLOAD_H
 
 #include "backend/cas/cas_client.h"
+#include "backend/cas/transfer_progress.h"
 
-/* Called from any thread of the read, seldom, never two at a time; returning false cancels. */
-typedef bool (*xet_progress)(void *context, uint64_t bytes_done);
 
 struct xet_download {
 	const struct content_hash *file; /* its Xet file hash, not zero */
@@ -27,12 +26,12 @@ struct xet_download {
 
 	xet_progress progress; /* NULL: none */
 	void *progress_context;
-	struct cas_call call;
+	struct cas_call call; /* its cancel, if any, is of this read alone: the read fires it too, when it fails */
 };
 
-/* *ret_bytes: bytes delivered, fewer than asked only at the file's end. NOT_FOUND: the CAS has no such file; CORRUPT: an
- * answer or the bytes do not verify; IO, NO_SPACE: pwrite; TIMEOUT, CANCELLED, UNAVAILABLE, AUTH, FORBIDDEN as usual.
- * On failure the content of the target is undefined. */
+/* *ret_bytes: bytes delivered, fewer than asked only at the file's end. NOT_FOUND: the CAS has no such file; CORRUPT:
+ * an answer or the bytes do not verify; IO, NO_SPACE: pwrite; TIMEOUT, CANCELLED, UNAVAILABLE, AUTH, FORBIDDEN as
+ * usual. On failure the content of the target is undefined. */
 MUST_CHECK enum hfkv_status xet_download_run(struct cas_client *client, const struct xet_download *download,
 					     uint64_t *ret_bytes, struct fault *fault);
 

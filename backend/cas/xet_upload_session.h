@@ -11,7 +11,7 @@
 #define BACKEND_CAS_XET_UPLOAD_SESSION_H
 
 #include "backend/cas/cas_client.h"
-#include "backend/cas/xet_download.h"
+#include "backend/cas/transfer_progress.h"
 
 /* One source. The caller fills the first part; the session fills the rest. */
 struct xet_upload_item {
@@ -30,7 +30,7 @@ struct xet_upload {
 	size_t item_count;
 	xet_progress progress; /* bytes of sources that are done; NULL: none. May run on the HTTP thread */
 	void *progress_context;
-	struct cas_call call;
+	struct cas_call call; /* its cancel, if any, is of this session alone: the session may fire it */
 };
 
 /* Sets every item's status. An item that cannot be read (IO) or changed (CHANGED) fails alone; any other failure is

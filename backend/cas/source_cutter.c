@@ -1,0 +1,122 @@
+#include "backend/cas/source_cutter.h"
+
+#include "backend/xet/xet_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Large against a chunk, small against the second-level cache. */
+#define WINDOW_BYTES (4 * XET_CHUNK_MAX_BYTES)
+
+void source_cutter_done(struct source_cutter *cutter)
+{
+	free(cutter->window);
+	cutter->window = NULL;
+}
+
+void source_cutter_begin(struct source_cutter *cutter, const struct upload_source *source)
+{
+	*cutter = (struct source_cutter){ .source = source, .window = cutter->window };
+}
+
+/* Up to `length` bytes; at least one. */
+static enum hfkv_status read_some(const struct upload_source *source, uint64_t offset, void *buffer, size_t length,
+				  size_t *ret_length, struct fault *fault)
+{
+	ssize_t got;
+	do
+		got = pread(source->fd, buffer, length, (off_t)offset);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return fault_set_errno(fault, errno, "reading '%s'", source->name);
+	if (got == 0)
+		return fault_set(fault, HFKV_CHANGED, "'%s' became shorter while it was uploaded", source->name);
+	*ret_length = (size_t)got;
+	return HFKV_OK;
+}
+
+enum hfkv_status upload_source_read(const struct upload_source *source, uint64_t offset, void *buffer, size_t length,
+				    struct fault *fault)
+{
+	uint8_t *at = buffer;
+	if (source->memory) {
+		memcpy(at, source->memory + offset, length);
+		return HFKV_OK;
+	}
+	while (length > 0) {
+		size_t got = 0;
+		enum hfkv_status status = read_some(source, offset, at, length, &got, fault);
+		if (status != HFKV_OK)
+			return status;
+		at += got;
+		offset += got;
+		length -= got;
+	}
+	return HFKV_OK;
+}
+
+/* More bytes of the file behind the open chunk. There is something left to read. */
+static enum hfkv_status fill_window(struct source_cutter *cutter, struct fault *fault)
+{
+	size_t open = cutter->filled - cutter->start, got = 0;
+	uint64_t offset = cutter->chunk_offset + open, left = cutter->source->size_bytes - offset;
+	if (!cutter->window)
+		cutter->window = malloc(WINDOW_BYTES);
+	if (!cutter->window)
+		return fault_set(fault, HFKV_NO_MEMORY, "upload: no memory");
+	memmove(cutter->window, cutter->window + cutter->start, open);
+	cutter->scanned -= cutter->start;
+	cutter->start = 0;
+	size_t room = WINDOW_BYTES - open;
+	enum hfkv_status status = read_some(cutter->source, offset, cutter->window + open,
+					    left < room ? (size_t)left : room, &got, fault);
+	cutter->filled = open + got;
+	return status;
+}
+
+static void emit(struct source_cutter *cutter, const uint8_t *bytes, size_t length, struct cut_chunk *ret_chunk)
+{
+	*ret_chunk = (struct cut_chunk){ bytes, (uint32_t)length, cutter->chunk_offset };
+	cutter->chunk_offset += length;
+}
+
+static void cut_memory(struct source_cutter *cutter, struct cut_chunk *ret_chunk)
+{
+	const uint8_t *start = cutter->source->memory + cutter->chunk_offset;
+	bool cut;
+	size_t length = xet_chunker_next(&cutter->chunker, start, cutter->source->size_bytes - cutter->chunk_offset,
+					 &cut);
+	emit(cutter, start, length, ret_chunk);
+}
+
+static enum hfkv_status cut_file(struct source_cutter *cutter, struct cut_chunk *ret_chunk, struct fault *fault)
+{
+	for (;;) {
+		bool cut = false;
+		cutter->scanned += xet_chunker_next(&cutter->chunker, cutter->window + cutter->scanned,
+						    cutter->filled - cutter->scanned, &cut);
+		size_t length = cutter->scanned - cutter->start;
+		if (cut || cutter->chunk_offset + length == cutter->source->size_bytes) {
+			emit(cutter, cutter->window + cutter->start, length, ret_chunk);
+			cutter->start = cutter->scanned;
+			return HFKV_OK;
+		}
+		enum hfkv_status status = fill_window(cutter, fault);
+		if (status != HFKV_OK)
+			return status;
+	}
+}
+
+enum hfkv_status source_cutter_next(struct source_cutter *cutter, struct cut_chunk *ret_chunk, bool *ret_more,
+				    struct fault *fault)
+{
+	*ret_more = cutter->chunk_offset < cutter->source->size_bytes;
+	if (!*ret_more)
+		return HFKV_OK;
+	if (!cutter->source->memory)
+		return cut_file(cutter, ret_chunk, fault);
+	cut_memory(cutter, ret_chunk);
+	return HFKV_OK;
+}
