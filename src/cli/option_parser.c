@@ -74,6 +74,8 @@ int options_parse(const struct argp *argp, int argc, char **argv, void *input)
 	unsigned flags = asks_for_help(argc, argv) ? 0 : ARGP_NO_ERRS;
 	int next = 1;
 	error_t error = argp_parse(argp, argc, argv, flags, &next, input);
+	if (error == 0 && next < argc)
+		return cli_usage_error(argv[0], "'%s' is too many", argv[next]);
 	if (error == 0)
 		return 0;
 	if (error == ALREADY_REPORTED)
