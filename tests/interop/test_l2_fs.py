@@ -1,0 +1,72 @@
+"""L2 adapters on directories: LMCache's fs and fs_native and ours, on tmpfs and on our mount over a bucket."""
+
+import pytest
+
+from multi_process import body, key, plugin
+
+SIZE = 16384
+KEYS = [key(1), key(2, group=3), key(3, rank=0xFFFFFFFF), key(4, salt="tenant-a"), key(5, model="single")]
+BODIES = {each: body(number) for number, each in enumerate(KEYS)}
+
+
+def fs_document(kind, path):
+    if kind in ("fs", "fs_native"):
+        return {"type": kind, "base_path": str(path)}
+    name = {"plugin": "FsL2Adapter", "native_plugin": "FsNativeClient"}[kind]
+    return plugin(name, {"base_path": str(path)}, kind)
+
+
+@pytest.mark.needs_hfkv
+@pytest.mark.parametrize("ours", ["plugin", "native_plugin"])
+@pytest.mark.parametrize("theirs", ["fs", "fs_native"])
+def test_each_loads_what_the_other_stored(l2, work, ours, theirs):
+    mine, other = l2(fs_document(ours, work / "kv")), l2(fs_document(theirs, work / "kv"))
+    half = len(KEYS) // 2
+    assert mine.store({each: BODIES[each] for each in KEYS[:half]})
+    assert other.store({each: BODIES[each] for each in KEYS[half:]})
+    for adapter in (mine, other):
+        assert adapter.lookup([*KEYS, key(0x99)]) == [True] * len(KEYS) + [False]
+        assert adapter.load(KEYS) == list(BODIES.values())
+    assert len(list((work / "kv").glob("*.data"))) == len(KEYS)
+    mine.adapter.delete(KEYS)
+    assert not list((work / "kv").glob("*.data"))
+
+
+@pytest.mark.needs_hfkv
+def test_a_file_of_the_wrong_size_is_replaced(l2, work):
+    mine = l2(fs_document("plugin", work / "kv"))
+    assert mine.store({KEYS[0]: BODIES[KEYS[0]]})
+    (file,) = (work / "kv").glob("*.data")
+    file.write_bytes(b"x" * 100)
+    assert mine.lookup([KEYS[0]]) == [False]
+    assert mine.load([KEYS[0]]) == [None]
+    assert mine.store({KEYS[0]: BODIES[KEYS[0]]})
+    assert mine.load([KEYS[0]]) == [BODIES[KEYS[0]]]
+
+
+@pytest.mark.parametrize("theirs", ["fs", "fs_native"])
+def test_lmcache_adapter_on_our_mount(l2, mount, bucket, server, theirs):
+    mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)
+    writer = l2(fs_document(theirs, mounted.path))
+    assert writer.store(BODIES)
+    assert len(server.object_paths(bucket)) == len(KEYS)
+    assert not [path for path in server.object_paths(bucket) if "0x" in path]
+    again = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)
+    reader = l2(fs_document(theirs, again.path))
+    assert reader.lookup([*KEYS, key(0x99)]) == [True] * len(KEYS) + [False]
+    assert reader.load(KEYS) == list(BODIES.values())
+
+
+@pytest.mark.needs_hfkv
+@pytest.mark.parametrize("theirs", ["fs", "fs_native"])
+def test_their_adapter_on_the_mount_and_ours_on_the_bucket(l2, mount, bucket, staging, theirs):
+    mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)
+    on_mount = l2(fs_document(theirs, mounted.path))
+    on_bucket = l2(plugin("BucketL2Adapter", {"bucket_handle": f"hf://buckets/{bucket}/kv",
+                                              "download_tmp_dir": str(staging), "metadata_cache_ttl_secs": 0}))
+    half = len(KEYS) // 2
+    assert on_mount.store({each: BODIES[each] for each in KEYS[:half]})
+    assert on_bucket.store({each: BODIES[each] for each in KEYS[half:]})
+    for adapter in (on_bucket, on_mount):
+        assert adapter.lookup(KEYS) == [True] * len(KEYS)
+        assert adapter.load(KEYS) == list(BODIES.values())
