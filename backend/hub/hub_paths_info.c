@@ -168,7 +168,7 @@ static enum hfkv_status ask_some(struct hub_client *client, struct hub_path_info
 	return first;
 }
 
-enum hfkv_status hub_paths_info(struct hub_client *client, struct hub_path_info *infos, size_t count,
+enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_info *infos, size_t count,
 				struct deadline deadline, struct fault *fault)
 {
 	const size_t at_once = CALLS_AT_ONCE * HUB_PATHS_PER_CALL;

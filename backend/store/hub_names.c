@@ -34,7 +34,7 @@ static enum hfkv_status take_off_landed(const struct hub_names *names, struct at
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory to check a batch");
 	for (size_t i = 0; i < attempt->count; i++)
 		infos[i].path = attempt->pending[i]->path;
-	enum hfkv_status status = hub_paths_info(names->hub, infos, attempt->count, deadline, fault);
+	enum hfkv_status status = hub_paths_info_get(names->hub, infos, attempt->count, deadline, fault);
 	if (status != HFKV_OK)
 		return status;
 	size_t kept = 0;
