@@ -11,10 +11,10 @@
 #define SLOW_CALL_MS     200   /* a call older than this no longer holds others up */
 #define PAUSE_MS         3
 #define LINGER_MS        25
-#define LARGE_BATCH      32 /* after one of these the windows double, up to eight-fold */
+#define BURST_ASKERS     4  /* a call that so many asked for shows a burst, which may go on */
+#define BURST_MEMORY_MS  20 /* for so long after the call */
+#define MANY_ASKERS      16 /* after a call for so many the windows double, up to eight-fold */
 #define PATIENCE_MAX     8
-#define BURST_WINDOW_MS  10
-#define BURST_ARRIVALS   3
 
 /* Somebody who waits for an answer. */
 struct waiter {
@@ -45,7 +45,6 @@ struct sender {
 	struct meta_batcher *batcher;
 	enum sender_state state;
 	int64_t call_began_ms; /* IN_CALL only */
-	int patience;          /* 1 to PATIENCE_MAX: factor of the windows */
 };
 
 struct meta_batcher {
@@ -56,10 +55,10 @@ struct meta_batcher {
 	pthread_cond_t changed; /* for senders that wait: a call is full, or stopping */
 	struct inquiry *by_path; /* uthash by path: queued and in flight */
 	struct inquiry *first, *last;
-	size_t queued;
+	size_t queued, askers; /* names; calls of meta_batcher_ask that brought them */
 	int64_t last_arrival_ms;
-	int64_t overlap_window_ms; /* begin of the window in which arrivals during calls are counted */
-	unsigned overlapping;
+	int64_t burst_until_ms; /* questions before this are taken for more of the same burst */
+	int patience;           /* 1 to PATIENCE_MAX: factor of the windows */
 	bool stopping;
 	uint64_t calls;
 	struct sender senders[SENDERS_MAX];
@@ -83,6 +82,7 @@ static struct inquiry *take_batch(struct meta_batcher *batcher, size_t *ret_coun
 	if (!batcher->first)
 		batcher->last = NULL;
 	batcher->queued -= count;
+	batcher->askers = batcher->queued > 0;
 	*ret_count = count;
 	return batch;
 }
@@ -150,7 +150,21 @@ static void learn_answers(struct meta_batcher *batcher, const struct inquiry *ba
 							   generation);
 }
 
-static void ask_store(struct meta_batcher *batcher, struct inquiry *batch, size_t count)
+/* Lock held. Marks the begin and the end of a sender's call. */
+static void begin_call(struct meta_batcher *batcher, struct sender *sender)
+{
+	batcher->calls++;
+	sender->state = SENDER_IN_CALL;
+	sender->call_began_ms = clock_now_ms();
+}
+
+static void end_call(struct meta_batcher *batcher, struct sender *sender)
+{
+	SCOPED_LOCK(&batcher->mutex);
+	sender->state = SENDER_COLLECTING;
+}
+
+static void ask_store(struct meta_batcher *batcher, struct sender *sender, struct inquiry *batch, size_t count)
 {
 	struct fault fault = FAULT_NONE;
 	CLEANUP(free_pointer) struct object_stat *stats = calloc(count, sizeof(*stats));
@@ -165,23 +179,25 @@ static void ask_store(struct meta_batcher *batcher, struct inquiry *batch, size_
 	enum hfkv_status status = object_store_stat_many(batcher->settings.store, stats, count, deadline, &fault);
 	if (fault.status == HFKV_OK)
 		fault.status = status;
+	/* Before anybody is told: the next question of who is told first comes after this call, not during it. */
+	end_call(batcher, sender);
 	learn_answers(batcher, batch, stats, metas, generation);
 	finish_batch(batcher, batch, stats, metas, &fault);
 }
 
-/* Lock held. Whether askers come side by side, so that waiting a little brings more of them into the call. */
-static bool in_burst(const struct meta_batcher *batcher)
+/* Lock held. Whether askers come side by side, so that waiting a little brings more of them into the call. The first question
+ * after a quiet time never waits, nor does one asker's next question. */
+static bool in_burst(const struct meta_batcher *batcher, bool first_call)
 {
-	bool recent = clock_now_ms() - batcher->overlap_window_ms <= BURST_WINDOW_MS;
-	return batcher->queued > 1 || (recent && batcher->overlapping >= BURST_ARRIVALS);
+	return clock_now_ms() < batcher->burst_until_ms || (!first_call && batcher->askers > 1);
 }
 
 /* Lock held (given up while waiting). Until arrivals pause, the window ends, or a call is full. */
-static void linger(struct meta_batcher *batcher, const struct sender *sender)
+static void linger(struct meta_batcher *batcher)
 {
-	int64_t end_ms = clock_now_ms() + sender->patience * LINGER_MS;
+	int64_t end_ms = clock_now_ms() + batcher->patience * LINGER_MS;
 	while (!batcher->stopping && batcher->queued > 0 && batcher->queued < CALL_NAMES_MAX) {
-		int64_t pause_end_ms = batcher->last_arrival_ms + sender->patience * PAUSE_MS;
+		int64_t pause_end_ms = batcher->last_arrival_ms + batcher->patience * PAUSE_MS;
 		struct deadline wake = { pause_end_ms < end_ms ? pause_end_ms : end_ms };
 		if (deadline_passed(wake))
 			return;
@@ -189,13 +205,15 @@ static void linger(struct meta_batcher *batcher, const struct sender *sender)
 	}
 }
 
-/* Lock held. */
-static void adapt_patience(struct sender *sender, size_t batch_count)
+/* Lock held, after a call. */
+static void note_burst(struct meta_batcher *batcher, size_t askers)
 {
-	if (batch_count < LARGE_BATCH)
-		sender->patience = 1;
-	else if (sender->patience < PATIENCE_MAX)
-		sender->patience *= 2;
+	if (askers >= BURST_ASKERS)
+		batcher->burst_until_ms = clock_now_ms() + BURST_MEMORY_MS;
+	if (askers < MANY_ASKERS)
+		batcher->patience = 1;
+	else if (batcher->patience < PATIENCE_MAX)
+		batcher->patience *= 2;
 }
 
 /* Lock held. The time until which `sender` leaves the queue to others; 0 when it is to take it itself. */
@@ -229,18 +247,16 @@ static void stand_by(struct meta_batcher *batcher, struct sender *sender)
 /* Lock held (given up during the call). False when another sender took what was there. */
 static bool send_one_batch(struct meta_batcher *batcher, struct sender *sender)
 {
-	size_t count;
+	size_t count, askers = batcher->askers;
 	struct inquiry *batch = take_batch(batcher, &count);
 	if (!batch)
 		return false;
-	batcher->calls++;
-	sender->state = SENDER_IN_CALL;
-	sender->call_began_ms = clock_now_ms();
+	begin_call(batcher, sender);
 	pthread_mutex_unlock(&batcher->mutex);
-	ask_store(batcher, batch, count);
+	ask_store(batcher, sender, batch, count);
 	pthread_mutex_lock(&batcher->mutex);
 	sender->state = SENDER_COLLECTING;
-	adapt_patience(sender, count);
+	note_burst(batcher, askers);
 	return true;
 }
 
@@ -252,8 +268,8 @@ static void sender_run(struct work_item *item)
 	stand_by(batcher, sender);
 	sender->state = SENDER_COLLECTING;
 	for (bool first = true; batcher->first && !batcher->stopping; first = false) {
-		if (!first && in_burst(batcher))
-			linger(batcher, sender);
+		if (in_burst(batcher, first))
+			linger(batcher);
 		if (!send_one_batch(batcher, sender))
 			break;
 	}
@@ -285,29 +301,13 @@ static enum hfkv_status start_sender(struct meta_batcher *batcher)
 		struct sender *sender = &batcher->senders[i];
 		if (sender->state != SENDER_IDLE)
 			continue;
-		*sender = (struct sender){ { sender_run, sender_cancel, NULL }, batcher, SENDER_STANDBY, 0, 1 };
+		*sender = (struct sender){ { sender_run, sender_cancel, NULL }, batcher, SENDER_STANDBY, 0 };
 		enum hfkv_status status = work_pool_submit(batcher->pool, &sender->item);
 		if (status != HFKV_OK)
 			sender->state = SENDER_IDLE;
 		return status;
 	}
 	return HFKV_BUSY;
-}
-
-/* Lock held. Notes an arrival for in_burst. */
-static void note_arrival(struct meta_batcher *batcher, int64_t now_ms)
-{
-	bool in_call = false;
-	for (size_t i = 0; i < SENDERS_MAX; i++)
-		in_call |= batcher->senders[i].state == SENDER_IN_CALL;
-	batcher->last_arrival_ms = now_ms;
-	if (!in_call)
-		return;
-	if (now_ms - batcher->overlap_window_ms > BURST_WINDOW_MS) {
-		batcher->overlap_window_ms = now_ms;
-		batcher->overlapping = 0;
-	}
-	batcher->overlapping++;
 }
 
 /* Lock held. */
@@ -357,7 +357,8 @@ static enum hfkv_status enqueue(struct meta_batcher *batcher, const struct meta_
 /* Lock held. Gets the queue moving; detaches it when nobody can be had to send it. */
 static struct inquiry *dispatch(struct meta_batcher *batcher, enum hfkv_status *ret_status)
 {
-	note_arrival(batcher, clock_now_ms());
+	batcher->last_arrival_ms = clock_now_ms();
+	batcher->askers++;
 	*ret_status = HFKV_OK;
 	while (*ret_status == HFKV_OK && needs_sender(batcher))
 		*ret_status = start_sender(batcher);
@@ -417,6 +418,7 @@ enum hfkv_status meta_batcher_new(const struct meta_batcher_settings *settings, 
 		return status;
 	}
 	batcher->settings = *settings;
+	batcher->patience = 1;
 	pthread_mutex_init(&batcher->mutex, NULL);
 	condition_init(&batcher->changed);
 	*ret_batcher = batcher;

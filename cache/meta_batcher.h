@@ -1,11 +1,11 @@
 /*
- * Joins questions about single objects into few calls of the store.
+ * Joins questions about objects into few calls of the store.
  *
  * A question that comes while nothing is going on is sent at once. Questions that come while a call is in flight wait for
- * it to return and go together, and when they come in a burst the next call waits a little for the rest: until
- * arrivals pause for 3 ms, at most 25 ms (both grow while batches stay large). So one stat pays no delay, and
- * 1000 at once, which a kernel hands over in some 80 ms, cost a handful of calls. Equal paths share one question. When calls
- * hang, up to four run side by side.
+ * it to return and go together. When several askers come side by side, the next call waits a little for more of them:
+ * until arrivals pause for 3 ms, at most 25 ms (both grow while many come). So one stat after another pays no delay,
+ * and 1000 at once, which a kernel hands over in some 80 ms, cost a handful of calls. Equal paths share one question.
+ * When calls hang, up to four run side by side.
  *
  * Answers go into the object_meta_cache first. Errors are only passed on. Any thread; callbacks run without a lock.
  */
