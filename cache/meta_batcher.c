@@ -358,7 +358,7 @@ static enum hfkv_status enqueue(struct meta_batcher *batcher, const struct meta_
 static struct inquiry *dispatch(struct meta_batcher *batcher, enum hfkv_status *ret_status)
 {
 	batcher->last_arrival_ms = clock_now_ms();
-	batcher->askers++;
+	batcher->askers += batcher->queued > 0;
 	*ret_status = HFKV_OK;
 	while (*ret_status == HFKV_OK && needs_sender(batcher))
 		*ret_status = start_sender(batcher);
