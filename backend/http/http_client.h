@@ -108,7 +108,8 @@ struct http_request {
 	struct http_cancel *cancel; /* NULL: none */
 };
 
-/* Sends the request without blocking. INVALID: malformed request, or a token that may not go there. CANCELLED: aborted. */
+/* Sends the request without blocking. INVALID: malformed request, or a token that may not go there.
+ * TIMEOUT: the deadline has passed already. CANCELLED: aborted. */
 MUST_CHECK enum hfkv_status http_stream_start(struct http_client *client, const struct http_request *request,
 					      struct http_stream **ret_stream, struct fault *fault);
 

@@ -107,6 +107,8 @@ enum hfkv_status http_stream_start(struct http_client *client, const struct http
 		status = http_origin_check_token(&stream->origin, stream->label, fault);
 	if (status == HFKV_OK && stream->bearer && has_line_break(secret_reveal(stream->bearer)))
 		status = fault_set(fault, HFKV_INVALID, "%s: the token holds a line break", stream->label);
+	if (status == HFKV_OK && deadline_passed(stream->deadline))
+		status = fault_set(fault, HFKV_TIMEOUT, "%s: the deadline has passed", stream->label);
 	if (status == HFKV_OK)
 		status = copy_headers(stream, request, fault);
 	if (status == HFKV_OK)

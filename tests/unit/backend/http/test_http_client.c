@@ -115,6 +115,10 @@ static void test_deadline(void **state)
 	assert_true(took_ms >= 200 && took_ms < 200 + SLACK_MS);
 	assert_non_null(strstr(world.fault.text, "a test call"));
 	assert_null(strstr(world.fault.text, "secret"));
+	unsigned sent = loopback_server_requests(world.server);
+	request.deadline = deadline_after_ms(-1);
+	assert_int_equal(http_world_perform(&world, &request), HFKV_TIMEOUT);
+	assert_int_equal(loopback_server_requests(world.server), sent);
 	http_world_end(&world);
 }
 
