@@ -21,6 +21,7 @@ struct reading {
 	struct transfer_progress progress;
 	uint64_t length_bytes; /* of the asked range, cut at the file's end */
 	struct merkle_root *root; /* over the file's chunks so far; NULL: not the whole file, nothing to verify */
+	uint64_t root_bytes;      /* length of those chunks */
 };
 
 static void reading_done(struct reading *reading)
@@ -66,10 +67,12 @@ static enum hfkv_status add_block(struct reading *reading, const struct reconstr
 		const struct chunk_proof *proof = proofs + starts[term->fetch] - plan->fetches[term->fetch].chunk_start;
 		for (uint32_t chunk = term->chunk_start; chunk < term->chunk_end; chunk++) {
 			/* The server may not have trimmed chunks that end before the block. */
-			if (at >= plan->skip_bytes)
+			if (at >= plan->skip_bytes) {
 				merkle_root_add(reading->root, &proof[chunk].hash, proof[chunk].raw_bytes);
-			else if (at + proof[chunk].raw_bytes > plan->skip_bytes)
+				reading->root_bytes += proof[chunk].raw_bytes;
+			} else if (at + proof[chunk].raw_bytes > plan->skip_bytes) {
 				return fault_set(fault, HFKV_CORRUPT, "reconstruction: a block begins inside a chunk");
+			}
 			at += proof[chunk].raw_bytes;
 		}
 	}
@@ -128,9 +131,12 @@ static enum hfkv_status verify_file(struct reading *reading, struct fault *fault
 	char text[CONTENT_HASH_TEXT_BYTES];
 	merkle_root_finish(reading->root, &root);
 	merkle_hash_file(&root, &hash);
+	content_hash_format(reading->download->file, text);
+	if (reading->root_bytes != reading->download->size_bytes)
+		return fault_set(fault, HFKV_CORRUPT, "file %.16s has %" PRIu64 " bytes, not the %" PRIu64 " expected", text,
+				 reading->root_bytes, reading->download->size_bytes);
 	if (content_hash_equal(&hash, reading->download->file))
 		return HFKV_OK;
-	content_hash_format(reading->download->file, text);
 	return fault_set(fault, HFKV_CORRUPT, "the bytes of file %.16s do not have its hash: a store or the way here is bad",
 			 text);
 }
