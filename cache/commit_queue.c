@@ -49,21 +49,29 @@ static bool take(struct commit_queue *queue, struct path_claims *claims, struct 
 	return true;
 }
 
-size_t commit_queue_take_batch(struct commit_queue *queue, struct path_claims *claims, struct commit *head,
-			       struct commit **batch)
+/* Whether the head's batch may be bound to this commit's deadline: it leaves at least half of the head's time. */
+static bool has_time_for(const struct commit *commit, const struct commit *head)
+{
+	return deadline_left_ms(commit->deadline) >= deadline_left_ms(head->deadline) / 2;
+}
+
+bool commit_queue_take_batch(struct commit_queue *queue, struct path_claims *claims, struct commit *head,
+			     struct commit_batch *batch)
 {
 	if (!take(queue, claims, head))
-		return 0;
-	size_t count = 0;
-	batch[count++] = head;
+		return false;
+	batch->count = 0;
+	batch->commits[batch->count++] = head;
+	batch->deadline = head->deadline;
 	uint64_t bytes = head->source.size_bytes;
-	for (struct commit *commit = queue->first, *next; commit && count < COMMIT_BATCH_NAMES; commit = next) {
+	for (struct commit *commit = queue->first, *next; commit && batch->count < COMMIT_BATCH_NAMES; commit = next) {
 		next = commit->next;
 		bool fits = bytes + commit->source.size_bytes <= COMMIT_BATCH_BYTES;
-		if (!fits || commit->deadline.at_ms < head->deadline.at_ms || !take(queue, claims, commit))
+		if (!fits || !has_time_for(commit, head) || !take(queue, claims, commit))
 			continue;
 		bytes += commit->source.size_bytes;
-		batch[count++] = commit;
+		batch->deadline = deadline_earlier(batch->deadline, commit->deadline);
+		batch->commits[batch->count++] = commit;
 	}
-	return count;
+	return true;
 }

@@ -2,7 +2,7 @@
  * Objects that wait to be stored, and which of them may go together.
  *
  * A batch never holds a path twice, nor one that another mutation has claimed, and keeps to limits in names and bytes.
- * It goes by the deadline of the commit it is made for, so only commits with as much time join it.
+ * It goes by the earliest deadline in it, so a commit with little time left does not join those that have much.
  *
  * Plain structure; the committer's lock protects it.
  */
@@ -44,9 +44,16 @@ void commit_queue_remove(struct commit_queue *queue, struct commit *commit);
 /* Whether a commit of `path` (NULL: any) waits. */
 bool commit_queue_has(const struct commit_queue *queue, const char *path);
 
+/* A batch under way. */
+struct commit_batch {
+	size_t count;
+	struct deadline deadline;
+	struct commit *commits[COMMIT_BATCH_NAMES];
+};
+
 /* Takes a batch that begins with `head`, which is queued, and others in their order, claiming their paths and marking them
- * IN_FLIGHT. Fills batch[0..COMMIT_BATCH_NAMES) and gives the count; 0 when the path of `head` is claimed. */
-size_t commit_queue_take_batch(struct commit_queue *queue, struct path_claims *claims, struct commit *head,
-			       struct commit **batch);
+ * IN_FLIGHT. False, and nothing changed, when the path of `head` is claimed. */
+bool commit_queue_take_batch(struct commit_queue *queue, struct path_claims *claims, struct commit *head,
+			     struct commit_batch *batch);
 
 #endif

@@ -43,25 +43,26 @@ void committer_free(struct committer *committer)
 /* ---- one batch ---- */
 
 /* Stores the batch; no lock is held. Fills each commit's status, hash and fault. */
-static void store_batch(struct committer *committer, struct commit **batch, size_t count, struct deadline deadline)
+static void store_batch(struct committer *committer, struct commit_batch *batch)
 {
 	struct fault fault = FAULT_NONE;
-	CLEANUP(free_pointer) struct object_put *puts = calloc(count, sizeof(*puts));
-	for (size_t i = 0; puts && i < count; i++)
-		puts[i] = (struct object_put){ .path = batch[i]->path,
-					       .source = batch[i]->source,
-					       .modified_at_ms = batch[i]->modified_at_ms,
+	CLEANUP(free_pointer) struct object_put *puts = calloc(batch->count, sizeof(*puts));
+	for (size_t i = 0; puts && i < batch->count; i++)
+		puts[i] = (struct object_put){ .path = batch->commits[i]->path,
+					       .source = batch->commits[i]->source,
+					       .modified_at_ms = batch->commits[i]->modified_at_ms,
 					       .status = HFKV_BUG };
 	enum hfkv_status status = HFKV_NO_MEMORY;
 	if (puts)
-		status = object_store_put_many(committer->store, puts, count, NULL, NULL, deadline, &fault);
-	for (size_t i = 0; i < count; i++) {
-		batch[i]->status = puts ? puts[i].status : status;
+		status = object_store_put_many(committer->store, puts, batch->count, NULL, NULL, batch->deadline, &fault);
+	for (size_t i = 0; i < batch->count; i++) {
+		struct commit *commit = batch->commits[i];
+		commit->status = puts ? puts[i].status : status;
 		if (puts && puts[i].status == HFKV_OK)
-			batch[i]->hash = puts[i].hash;
-		if (batch[i]->status != HFKV_OK)
-			batch[i]->fault = puts && puts[i].fault.status != HFKV_OK ? puts[i].fault : fault;
-		committer->settled(committer->settled_context, batch[i]);
+			commit->hash = puts[i].hash;
+		if (commit->status != HFKV_OK)
+			commit->fault = puts && puts[i].fault.status != HFKV_OK ? puts[i].fault : fault;
+		committer->settled(committer->settled_context, commit);
 	}
 }
 
@@ -83,20 +84,18 @@ static void settle(struct committer *committer, struct commit *commit, struct de
 }
 
 /* Lock held, given up while the store works. False when the path of `head` is claimed. */
-static bool run_batch(struct committer *committer, struct commit *head, struct commit **batch)
+static bool run_batch(struct committer *committer, struct commit *head, struct commit_batch *batch)
 {
-	struct deadline deadline = head->deadline;
-	size_t count = commit_queue_take_batch(&committer->queue, &committer->claims, head, batch);
-	if (count == 0)
+	if (!commit_queue_take_batch(&committer->queue, &committer->claims, head, batch))
 		return false;
 	committer->in_flight++;
 	committer->counters.batches++;
 	pthread_mutex_unlock(&committer->mutex);
-	store_batch(committer, batch, count, deadline);
+	store_batch(committer, batch);
 	pthread_mutex_lock(&committer->mutex);
 	committer->in_flight--;
-	for (size_t i = 0; i < count; i++)
-		settle(committer, batch[i], deadline);
+	for (size_t i = 0; i < batch->count; i++)
+		settle(committer, batch->commits[i], batch->deadline);
 	pthread_cond_broadcast(&committer->changed);
 	return true;
 }
@@ -135,7 +134,7 @@ static void withdraw_queued(struct committer *committer, struct commit *commits,
 enum hfkv_status committer_commit(struct committer *committer, struct commit *commits, size_t count,
 				  struct deadline deadline)
 {
-	CLEANUP(free_pointer) struct commit **batch = calloc(COMMIT_BATCH_NAMES, sizeof(struct commit *));
+	CLEANUP(free_pointer) struct commit_batch *batch = malloc(sizeof(*batch));
 	for (size_t i = 0; i < count; i++) {
 		commits[i].fault = FAULT_NONE;
 		commits[i].deadline = deadline;

@@ -3,8 +3,8 @@
  *
  * A caller with objects to store either runs a batch himself, in his own thread, taking along what others have queued, or
  * finds his objects taken along by somebody else. While few batches are in flight the first object leaves at once; what
- * comes meanwhile goes together in the next. A batch goes by its runner's deadline; an object that ran out of that
- * time, but not of its own, is queued once more. Reconciling after a lost answer is the store's work.
+ * comes meanwhile goes together in the next. A batch goes by the earliest deadline in it; an object that ran out of
+ * that time, but not of its own, is queued once more. Reconciling after a lost answer is the store's work.
  *
  * The committer also hands out claims, by which removals and renames keep clear of commits of the same names.
  *
