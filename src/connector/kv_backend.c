@@ -50,7 +50,7 @@ enum hfkv_status kv_backend_check_key(bool multi_process, enum hfkv_operation op
 			 "takes " NON_MP_FORM, key);
 }
 
-/* Clears outputs, marks bad keys. The number of good ones at the front, before the first bad one. */
+/* Clears outputs, marks bad keys. How many good ones stand before the first bad one; `count` when all are good. */
 static size_t check_items(struct kv_backend *backend, enum hfkv_operation operation, struct hfkv_item *items,
 			  size_t count, struct fault *fault)
 {
@@ -75,21 +75,19 @@ enum hfkv_status kv_backend_run(struct kv_backend *backend, enum hfkv_operation 
 	if (check_items(backend, operation, items, count, fault) == count)
 		return backend->class->run(backend, operation, items, count, deadline, fault);
 	/* Runs of good keys between the bad ones; only a program that mixes families comes here. */
-	enum hfkv_status first_failure = HFKV_INVALID;
+	enum hfkv_status result = HFKV_INVALID;
 	for (size_t start = 0; start < count;) {
 		size_t end = start;
 		while (end < count && items[end].status != HFKV_INVALID)
 			end++;
-		if (end > start) {
-			enum hfkv_status status =
-				backend->class->run(backend, operation, items + start, end - start, deadline, NULL);
-			if (status != HFKV_OK && first_failure == HFKV_INVALID)
-				first_failure = status;
-		}
+		enum hfkv_status status = HFKV_OK;
+		if (end > start)
+			status = backend->class->run(backend, operation, items + start, end - start, deadline, NULL);
+		if (status != HFKV_OK && status != HFKV_INVALID)
+			result = status;
 		start = end + 1;
 	}
-	/* A bad key is an outcome of that item, except for PUT, where everything was to be stored. */
-	return operation == HFKV_OP_PUT || first_failure != HFKV_INVALID ? first_failure : HFKV_OK;
+	return result;
 }
 
 enum hfkv_status kv_backend_list(struct kv_backend *backend, kv_backend_visit visit, void *context,

@@ -51,7 +51,8 @@ struct kv_backend {
 
 /* ---- calls, guarded ---- */
 
-/* Refuses keys of the wrong family or shape one by one (INVALID), clears the outputs, and gives the rest to `run`. */
+/* Clears the outputs, refuses keys of the wrong family or shape one by one and as the result (INVALID), and gives the rest
+ * to `run`. */
 MUST_CHECK enum hfkv_status kv_backend_run(struct kv_backend *backend, enum hfkv_operation operation,
 					   struct hfkv_item *items, size_t count, struct deadline deadline,
 					   struct fault *fault);

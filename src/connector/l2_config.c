@@ -111,7 +111,11 @@ static enum hfkv_status read_common(struct l2_reading *reading)
 	if (status == HFKV_OK)
 		status = setting_number(&reading->params, "max_capacity_gb", 0, CAPACITY_GB_MAX, &capacity_gb, fault);
 	if (status == HFKV_OK)
+		status = setting_count(&reading->top, "chunk_bytes", 1, INT64_MAX, &config->chunk_bytes, fault);
+	if (status == HFKV_OK)
 		status = setting_count(&reading->params, "chunk_bytes", 1, INT64_MAX, &config->chunk_bytes, fault);
+	if (status == HFKV_OK)
+		status = setting_text(&reading->top, "chunk_table", &config->chunk_table, fault);
 	if (status == HFKV_OK)
 		status = setting_text(&reading->params, "chunk_table", &config->chunk_table, fault);
 	if (status == HFKV_OK)

@@ -234,7 +234,7 @@ static void a_bad_key_does_not_spoil_the_batch(void **state)
 	assert_int_equal(items[0].status, HFKV_OK);
 	assert_int_equal(items[1].status, HFKV_INVALID);
 	assert_int_equal(items[2].status, HFKV_OK);
-	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_EXISTS, items, 3, DEADLINE_NONE, NULL), HFKV_OK);
+	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_EXISTS, items, 3, DEADLINE_NONE, NULL), HFKV_INVALID);
 	assert_int_equal(items[2].status, HFKV_OK);
 }
 
