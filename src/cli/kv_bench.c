@@ -172,8 +172,12 @@ static void print_result(const struct kv_bench_plan *plan, const double medians[
 		printf("%llu keys of %llu bytes, %llu rounds, every byte verified; medians of a batch\n",
 		       (unsigned long long)plan->keys, (unsigned long long)plan->body_bytes,
 		       (unsigned long long)plan->rounds);
-		for (int step = 0; step < STEP_COUNT; step++)
-			printf("%-6s %10.2f ms %10.1f MB/s\n", names[step], medians[step], batch_mb / medians[step] * 1000);
+		for (int step = 0; step < STEP_COUNT; step++) {
+			printf("%-6s %10.2f ms", names[step], medians[step]);
+			if (step != STEP_LOOKUP) /* it moves no bytes */
+				printf(" %10.1f MB/s", batch_mb / medians[step] * 1000);
+			putchar('\n');
+		}
 		return;
 	}
 	json_t *result = json_pack("{sI sI sI}", "keys", (json_int_t)plan->keys, "bytes", (json_int_t)plan->body_bytes,
