@@ -77,13 +77,14 @@ static void set_outcomes(struct hub_batch_line *lines, size_t count, struct refu
 	}
 }
 
-/* False when the answer does not tell the outcome of every line. */
-static bool take_answer(const struct byte_buf *answer, struct hub_batch_line *lines, size_t count)
+/* False when the answer does not tell the outcome of every line: all well, or a list of what was not. */
+static bool take_answer(const struct byte_buf *answer, bool is_success, struct hub_batch_line *lines, size_t count)
 {
 	json_auto_t *json = json_text_load(byte_buf_text(answer), answer->length, NULL);
 	const json_t *failed = json_object_get(json, "failed");
 	size_t n_failed = json_array_size(failed);
-	if (!json_is_object(json) || (json_is_false(json_object_get(json, "success")) && n_failed == 0))
+	bool all_well = is_success && json_is_object(json) && !json_is_false(json_object_get(json, "success"));
+	if (n_failed == 0 && !all_well)
 		return false;
 	if (n_failed == 0) {
 		set_outcomes(lines, count, NULL);
@@ -123,7 +124,7 @@ enum hfkv_status hub_batch_commit(struct hub_client *client, struct hub_batch_li
 		status = hub_client_perform_once(client, &call, &header, &answer, fault);
 	bool has_list = status == HFKV_OK || header.status == 422;
 	if (has_list) {
-		bool known = take_answer(&answer, lines, count);
+		bool known = take_answer(&answer, status == HFKV_OK, lines, count);
 		if (known)
 			status = HFKV_OK;
 		else if (status == HFKV_OK)

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #define FORM           "hf://buckets/<namespace>/<bucket>[/<path>]"
 #define NAME_MAX_BYTES 96
@@ -21,7 +20,7 @@ void bucket_url_done(struct bucket_url *url)
 /* Why a text that does not begin with hf://buckets/ is no bucket URL. */
 static enum hfkv_status explain_scheme(const char *text, struct fault *fault)
 {
-	if (strncasecmp(text, "hf:", 3) == 0 && strncmp(text, "hf://", 5) != 0)
+	if (strncmp(text, "hf:", 3) == 0 && strncmp(text, "hf://", 5) != 0)
 		return fault_set(fault, HFKV_INVALID, "'%.200s' lacks the two slashes after 'hf:'; write " FORM, text);
 	if (strncmp(text, "hf://", 5) == 0 && text[5])
 		return fault_set(fault, HFKV_INVALID,
