@@ -112,8 +112,9 @@ def mount(server, work):
 
 
 @pytest.fixture
-def engine():
-    """In-process LMCache: engine({plugin name: its settings}, **named) -> Engine, several at once if asked."""
+def engine(staging):
+    """In-process LMCache: engine({plugin name: its settings}, **named) -> Engine, several at once if asked. Closed before
+    staging is looked at."""
     from in_process import Engine
 
     engines = []
@@ -128,7 +129,7 @@ def engine():
 
 
 @pytest.fixture
-def l2():
+def l2(staging):
     """Multi-process LMCache: l2({"type": ..., ...}) -> L2, made from its JSON as LMCache does."""
     from multi_process import L2
 

@@ -75,7 +75,7 @@ class Engine:
     def chunk(self, seed):
         """A full MemoryObj of random bytes; the caller releases it."""
         obj = self.allocate()
-        obj.byte_array[:] = self.body(seed)
+        obj.byte_array.cast("B")[:] = self.body(seed)
         return obj
 
     def put(self, connector, key, seed):

@@ -44,7 +44,7 @@ def test_a_cancelled_get_leaves_new_bytes_alone(engine, bucket, staging, server)
         obj = lm.memory.allocate(lm.metadata.get_shapes(), lm.metadata.get_dtypes(), busy_loop=False)
         if obj is None or len(objects) == 64:
             break
-        obj.byte_array[:] = b"\x5A" * lm.chunk_bytes
+        obj.byte_array.cast("B")[:] = b"\x5A" * lm.chunk_bytes
         objects.append(obj)
     server.faults()
     time.sleep(2.5)  # longer than the delayed answer: what would be written late is written by now
@@ -140,7 +140,7 @@ def test_l2_close_with_tasks_in_flight(l2, bucket, staging, server):
     reader.close()
     assert time.monotonic() - begun < 45
     server.faults()
-    target.byte_array[:] = b"\x5A" * 16384
+    target.byte_array.cast("B")[:] = b"\x5A" * 16384
     time.sleep(0.5)
     assert bytes(target.byte_array) == b"\x5A" * 16384
 
