@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define SHELVES           256
 #define EARLY_WRITE_BYTES (8u << 20)
 #define BLOB_NAME_BYTES   (2 + 1 + CONTENT_HASH_TEXT_BYTES)
 
@@ -52,20 +51,6 @@ static enum hfkv_status open_directory(int parent, const char *name, int *ret_fd
 	return HFKV_OK;
 }
 
-/* All shelves are made at once, so that no commit has to make one durable. */
-static enum hfkv_status make_shelves(int xorbs_fd, bool durable, struct fault *fault)
-{
-	for (unsigned i = 0; i < SHELVES; i++) {
-		char name[8];
-		snprintf(name, sizeof(name), "%02x", i);
-		if (mkdirat(xorbs_fd, name, 0700) < 0 && errno != EEXIST)
-			return fault_set_errno(fault, errno, "blob store: cannot make directory '%s'", name);
-	}
-	if (durable && fsync(xorbs_fd) < 0)
-		return fault_set_errno(fault, errno, "blob store: cannot sync its directory");
-	return HFKV_OK;
-}
-
 /* What a killed process left in incoming/ was never acknowledged. */
 static enum hfkv_status remove_left_overs(int incoming_fd, struct fault *fault)
 {
@@ -100,8 +85,6 @@ enum hfkv_status blob_store_open(const char *location, bool durable, struct blob
 		status = open_directory(root, "incoming", &store->incoming_fd, fault);
 	if (status == HFKV_OK)
 		status = remove_left_overs(store->incoming_fd, fault);
-	if (status == HFKV_OK)
-		status = make_shelves(store->xorbs_fd, durable, fault);
 	if (status == HFKV_OK && durable && fsync(root) < 0)
 		status = fault_set_errno(fault, errno, "blob store: cannot sync '%s'", location);
 	if (status == HFKV_OK)
@@ -166,6 +149,24 @@ static enum hfkv_status sync_shelf(struct blob_store *store, const char *name, s
 	return HFKV_OK;
 }
 
+/* Gives the file its final name. A shelf is made when the first blob comes to it. */
+static enum hfkv_status put_on_shelf(struct blob_writer *writer, const char *name, struct fault *fault)
+{
+	struct blob_store *store = writer->store;
+	char shelf[3] = { name[0], name[1], '\0' };
+	if (renameat(store->incoming_fd, writer->name, store->xorbs_fd, name) == 0)
+		return HFKV_OK;
+	if (errno != ENOENT)
+		return fault_set_errno(fault, errno, "blob store: cannot give a blob its name");
+	if (mkdirat(store->xorbs_fd, shelf, 0700) < 0 && errno != EEXIST)
+		return fault_set_errno(fault, errno, "blob store: cannot make directory '%s'", shelf);
+	if (store->durable && fsync(store->xorbs_fd) < 0)
+		return fault_set_errno(fault, errno, "blob store: cannot sync its directory");
+	if (renameat(store->incoming_fd, writer->name, store->xorbs_fd, name) < 0)
+		return fault_set_errno(fault, errno, "blob store: cannot give a blob its name");
+	return HFKV_OK;
+}
+
 enum hfkv_status blob_writer_commit(struct blob_writer *writer, const struct content_hash *hash, struct fault *fault)
 {
 	struct blob_store *store = writer->store;
@@ -173,8 +174,9 @@ enum hfkv_status blob_writer_commit(struct blob_writer *writer, const struct con
 	blob_name(hash, name);
 	if (store->durable && fdatasync(writer->fd) < 0)
 		return fault_set_errno(fault, errno, "blob store: cannot sync");
-	if (renameat(store->incoming_fd, writer->name, store->xorbs_fd, name) < 0)
-		return fault_set_errno(fault, errno, "blob store: cannot give a blob its name");
+	enum hfkv_status status = put_on_shelf(writer, name, fault);
+	if (status != HFKV_OK)
+		return status;
 	writer->name[0] = '\0';
 	return store->durable ? sync_shelf(store, name, fault) : HFKV_OK;
 }

@@ -50,6 +50,7 @@ void cas_put_xorb(struct request *request, struct reply *reply)
 	}
 	enum hfkv_status status =
 		xorb_intake_commit(request->xorb_intake, request->shared->catalog, &hash, &inserted, &fault);
+	xorb_intake_free(TAKE_PTR(request->xorb_intake)); /* a refused body is gone before the client hears of it */
 	if (status == HFKV_OK)
 		reply_json_text(reply, 200, inserted ? "{\"was_inserted\":true}" : "{\"was_inserted\":false}");
 	else

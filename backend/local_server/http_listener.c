@@ -6,6 +6,7 @@
 #include "backend/local_server/server_faults.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 
 #include <poll.h>
@@ -202,19 +203,13 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 		setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-enum hfkv_status http_listener_start(struct server_shared *shared, const struct sockaddr *address,
-				     struct http_listener **ret_listener, struct fault *fault)
+/* Starts the library on `listen_fd`, which is its own from then on. */
+static struct MHD_Daemon *start_daemon(struct http_listener *listener, int listen_fd)
 {
-	struct http_listener *listener = calloc(1, sizeof(*listener));
-	if (!listener)
-		return fault_set(fault, HFKV_NO_MEMORY, "no memory for the HTTP server");
-	listener->shared = shared;
 	unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
-	if (address->sa_family == AF_INET6)
-		flags |= MHD_USE_IPv6;
-	errno = 0;
-	listener->daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, on_access, listener, MHD_OPTION_SOCK_ADDR, address,
+	return MHD_start_daemon(
+		flags, 0, NULL, NULL, on_access, listener,
+		MHD_OPTION_LISTEN_SOCKET, listen_fd,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, listener,
 		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
 		MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
@@ -223,24 +218,23 @@ enum hfkv_status http_listener_start(struct server_shared *shared, const struct 
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
 		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)BUFFER_STEP_BYTES,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES,
-		MHD_OPTION_LISTEN_BACKLOG_SIZE, 512u,
-		MHD_OPTION_LISTENING_ADDRESS_REUSE, 0u, MHD_OPTION_END);
+		MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES, MHD_OPTION_END);
+}
+
+enum hfkv_status http_listener_start(struct server_shared *shared, int listen_fd, struct http_listener **ret_listener,
+				     struct fault *fault)
+{
+	struct http_listener *listener = calloc(1, sizeof(*listener));
+	if (!listener)
+		return fault_set(fault, HFKV_NO_MEMORY, "no memory for the HTTP server");
+	listener->shared = shared;
+	listener->daemon = start_daemon(listener, listen_fd);
 	if (!listener->daemon) {
-		int number = errno;
 		free(listener);
-		return number == EADDRINUSE ?
-			       fault_set(fault, HFKV_BUSY, "the address is in use: choose another port, or port 0") :
-			       fault_set_errno(fault, number ? number : EINVAL, "cannot listen");
+		return fault_set(fault, HFKV_IO, "the HTTP library cannot start: threads or memory may be short");
 	}
 	*ret_listener = listener;
 	return HFKV_OK;
-}
-
-uint16_t http_listener_port(const struct http_listener *listener)
-{
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_BIND_PORT);
-	return info ? info->port : 0;
 }
 
 void http_listener_stop(struct http_listener *listener)

@@ -11,15 +11,12 @@
 
 #include "backend/local_server/request.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 struct http_listener;
 
-/* Binds `address` and serves. `shared` is borrowed until stop has returned. BUSY: the address is taken. */
-MUST_CHECK enum hfkv_status http_listener_start(struct server_shared *shared, const struct sockaddr *address,
+/* Serves on the listening socket `listen_fd`, which it owns when it returns OK. `shared` is borrowed until stop has
+ * returned. */
+MUST_CHECK enum hfkv_status http_listener_start(struct server_shared *shared, int listen_fd,
 						struct http_listener **ret_listener, struct fault *fault);
-uint16_t http_listener_port(const struct http_listener *listener);
 /* Closes all connections and waits for their handlers. The caller has made shared->stop_fd readable. NULL is fine. */
 void http_listener_stop(struct http_listener *listener);
 

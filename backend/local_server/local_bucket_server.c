@@ -10,42 +10,46 @@
 #include <openssl/rand.h>
 #include <stdio.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define DEFAULT_LISTEN     "127.0.0.1:0"
-#define DEFAULT_LIFE_S     3600
-#define LISTEN_TEXT_BYTES  256
+#define DEFAULT_LISTEN    "127.0.0.1:0"
+#define DEFAULT_LIFE_S    3600
+#define LISTEN_TEXT_BYTES 64
+#define LISTEN_BACKLOG    512
 
 struct local_bucket_server {
 	struct server_shared shared;
 	struct sockaddr_storage address;
+	socklen_t address_bytes;
 	struct http_listener *listener;
 	int lock_fd;
+	uint16_t port; /* 0 before start */
 	char host[LISTEN_TEXT_BYTES]; /* for the endpoint: loopback in place of a wildcard */
-	char endpoint[LISTEN_TEXT_BYTES + 32];
+	char endpoint[128];
 };
 
 /* ---- the address ---- */
 
-/* Splits "HOST:PORT" or "[HOST]:PORT". */
+/* Splits "HOST:PORT" or "[HOST]:PORT"; the port must be a number up to 65535. */
 static bool split_listen(const char *listen, char host[LISTEN_TEXT_BYTES], const char **ret_port)
 {
 	const char *colon = strrchr(listen, ':');
-	if (!colon || colon == listen || strlen(listen) >= LISTEN_TEXT_BYTES)
+	if (!colon || strlen(listen) >= LISTEN_TEXT_BYTES)
 		return false;
-	size_t length = (size_t)(colon - listen);
-	if (listen[0] == '[') {
-		if (listen[length - 1] != ']')
-			return false;
+	size_t length = (size_t)(colon - listen), digits = strspn(colon + 1, "0123456789");
+	if (digits == 0 || digits > 5 || colon[1 + digits] || strtoul(colon + 1, NULL, 10) > UINT16_MAX)
+		return false;
+	if (length >= 2 && listen[0] == '[' && listen[length - 1] == ']') {
 		listen++;
 		length -= 2;
 	}
 	memcpy(host, listen, length);
 	host[length] = '\0';
 	*ret_port = colon + 1;
-	return length > 0 && **ret_port != '\0';
+	return length > 0;
 }
 
 static bool is_wildcard(const struct sockaddr *address)
@@ -59,14 +63,17 @@ static enum hfkv_status parse_listen(struct local_bucket_server *server, const c
 {
 	char host[LISTEN_TEXT_BYTES];
 	const char *port;
-	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM }, *found = NULL;
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *found = NULL;
 	if (!split_listen(listen, host, &port))
 		return fault_set(fault, HFKV_INVALID, "listen address '%s': write ADDRESS:PORT, such as 127.0.0.1:8000",
 				 listen);
-	int code = getaddrinfo(host, port, &hints, &found);
-	if (code != 0)
-		return fault_set(fault, HFKV_INVALID, "listen address '%s': %s", listen, gai_strerror(code));
+	const char *address = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+	if (getaddrinfo(address, port, &hints, &found) != 0)
+		return fault_set(fault, HFKV_INVALID, "listen address '%s': '%s' is no IP address of this machine", listen,
+				 host);
 	memcpy(&server->address, found->ai_addr, found->ai_addrlen);
+	server->address_bytes = found->ai_addrlen;
 	bool ipv6 = found->ai_family == AF_INET6;
 	freeaddrinfo(found);
 	if (is_wildcard((const struct sockaddr *)&server->address))
@@ -157,22 +164,52 @@ enum hfkv_status local_bucket_server_open(const struct local_bucket_server_setti
 
 /* ---- life ---- */
 
+/* The port that the bound socket has. */
+static uint16_t bound_port(int fd)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t length = sizeof(address);
+	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+		return 0;
+	return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port :
+						     ((struct sockaddr_in *)&address)->sin_port);
+}
+
+static enum hfkv_status listen_on(const struct local_bucket_server *server, int *ret_fd, struct fault *fault)
+{
+	CLEANUP(close_fd) int fd = socket(server->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+	if (fd < 0)
+		return fault_set_errno(fault, errno, "cannot make a socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&server->address, server->address_bytes) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+		if (errno == EADDRINUSE)
+			return fault_set(fault, HFKV_BUSY, "cannot listen on %s: the port is in use; port 0 picks a free one",
+					 server->host);
+		return fault_set_errno(fault, errno, "cannot listen on %s", server->host);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return HFKV_OK;
+}
+
 enum hfkv_status local_bucket_server_start(struct local_bucket_server *server, struct fault *fault)
 {
-	enum hfkv_status status = http_listener_start(&server->shared, (const struct sockaddr *)&server->address,
-						      &server->listener, fault);
-	if (status != HFKV_OK) {
-		fault_add_context(fault, "%s", server->host);
+	CLEANUP(close_fd) int fd = -1;
+	enum hfkv_status status = listen_on(server, &fd, fault);
+	if (status != HFKV_OK)
 		return status;
-	}
-	snprintf(server->endpoint, sizeof(server->endpoint), "http://%s:%u", server->host,
-		 local_bucket_server_port(server));
-	return HFKV_OK;
+	server->port = bound_port(fd);
+	snprintf(server->shared.authority, sizeof(server->shared.authority), "%s:%u", server->host, server->port);
+	snprintf(server->endpoint, sizeof(server->endpoint), "http://%s", server->shared.authority);
+	status = http_listener_start(&server->shared, fd, &server->listener, fault);
+	if (status == HFKV_OK)
+		fd = -1; /* the listener's now */
+	return status;
 }
 
 uint16_t local_bucket_server_port(const struct local_bucket_server *server)
 {
-	return server->listener ? http_listener_port(server->listener) : 0;
+	return server->port;
 }
 
 const char *local_bucket_server_endpoint(const struct local_bucket_server *server)

@@ -28,7 +28,7 @@ struct server_shared {
 	struct request_journal *journal; /* NULL without test controls */
 	int token_seconds, url_seconds;
 	int stop_fd;                   /* an eventfd, readable once the server stops: ends waits */
-	char authority[80];            /* for answers to requests without a Host header */
+	char authority[96];            /* for answers to requests without a Host header */
 	_Atomic uint64_t body_bytes;   /* held in memory by request bodies */
 	_Atomic uint64_t next_request; /* for X-Request-Id */
 	uint64_t request_id_base;
