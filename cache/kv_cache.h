@@ -60,8 +60,10 @@ struct kv_cache_entry {
 typedef void (*kv_cache_stat_done)(void *token, enum hfkv_status status, const struct kv_cache_entry *entry,
 				   const struct fault *fault);
 
-/* Never blocks. Questions asked together share store calls (1000 a call); answers fail at the cache's timeout. */
-void kv_cache_stat(struct kv_cache *cache, const char *path, kv_cache_stat_done done, void *token);
+/* Never blocks. Questions asked together share store calls (1000 a call); answers fail at the cache's timeout. `asker` is any
+ * number that differs between threads that ask: while a crowd asks, questions wait some ms for more of it, while one
+ * asker's questions, one after another, never wait. 0: do not wait for company. */
+void kv_cache_stat(struct kv_cache *cache, const char *path, uint64_t asker, kv_cache_stat_done done, void *token);
 
 /* One question of kv_cache_stat_many. The caller fills path. */
 struct kv_cache_question {

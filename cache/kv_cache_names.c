@@ -29,7 +29,7 @@ static void stat_answered(void *token, enum hfkv_status status, const struct obj
 	pending.done(pending.token, status, &entry, fault);
 }
 
-void kv_cache_stat(struct kv_cache *cache, const char *path, kv_cache_stat_done done, void *token)
+void kv_cache_stat(struct kv_cache *cache, const char *path, uint64_t asker, kv_cache_stat_done done, void *token)
 {
 	struct object_meta meta;
 	if (object_meta_cache_get(cache->meta, path, &meta)) {
@@ -45,7 +45,7 @@ void kv_cache_stat(struct kv_cache *cache, const char *path, kv_cache_stat_done 
 		return;
 	}
 	*pending = (struct pending_stat){ done, token };
-	struct meta_question question = { path, stat_answered, pending };
+	struct meta_question question = { path, asker, stat_answered, pending };
 	meta_batcher_ask(cache->batcher, &question, 1);
 }
 

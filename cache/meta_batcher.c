@@ -11,9 +11,12 @@
 #define SLOW_CALL_MS     200   /* a call older than this no longer holds others up */
 #define PAUSE_MS         3
 #define LINGER_MS        25
-#define BURST_ASKERS     4  /* a call that so many asked for shows a burst, which may go on */
-#define BURST_MEMORY_MS  20 /* for so long after the call */
-#define MANY_ASKERS      16 /* after a call for so many the windows double, up to eight-fold */
+#define CROWD_ASKERS     3  /* so many within CROWD_WINDOW_MS are a crowd */
+#define CROWD_WINDOW_MS  10
+#define CROWD_MEMORY_MS  20 /* more of it may come for so long */
+#define ALONE_MAX        3    /* after waiting so often for nobody, */
+#define ALONE_MS         1000 /* questions do not wait for company for so long */
+#define LARGE_BATCH      16 /* after a call for so many the windows double, up to eight-fold */
 #define PATIENCE_MAX     8
 
 /* Somebody who waits for an answer. */
@@ -47,6 +50,12 @@ struct sender {
 	int64_t call_began_ms; /* IN_CALL only */
 };
 
+/* Who asked lately. */
+struct recent_asker {
+	uint64_t asker;
+	int64_t at_ms;
+};
+
 struct meta_batcher {
 	struct meta_batcher_settings settings;
 	struct work_pool *pool;
@@ -55,9 +64,13 @@ struct meta_batcher {
 	pthread_cond_t changed; /* for senders that wait: a call is full, or stopping */
 	struct inquiry *by_path; /* uthash by path: queued and in flight */
 	struct inquiry *first, *last;
-	size_t queued, askers; /* names; calls of meta_batcher_ask that brought them */
+	size_t queued;
+	bool hurried; /* one of those queued is not to wait for company */
 	int64_t last_arrival_ms;
-	int64_t burst_until_ms; /* questions before this are taken for more of the same burst */
+	struct recent_asker recent[CROWD_ASKERS];
+	int64_t crowd_until_ms; /* questions before this are taken for more of the same crowd */
+	int64_t alone_until_ms; /* company is not waited for before this */
+	unsigned alone;         /* waits in a row that brought nobody */
 	int patience;           /* 1 to PATIENCE_MAX: factor of the windows */
 	bool stopping;
 	uint64_t calls;
@@ -82,7 +95,8 @@ static struct inquiry *take_batch(struct meta_batcher *batcher, size_t *ret_coun
 	if (!batcher->first)
 		batcher->last = NULL;
 	batcher->queued -= count;
-	batcher->askers = batcher->queued > 0;
+	if (batcher->queued == 0)
+		batcher->hurried = false;
 	*ret_count = count;
 	return batch;
 }
@@ -185,18 +199,29 @@ static void ask_store(struct meta_batcher *batcher, struct sender *sender, struc
 	finish_batch(batcher, batch, stats, metas, &fault);
 }
 
-/* Lock held. Whether askers come side by side, so that waiting a little brings more of them into the call. The first question
- * after a quiet time never waits, nor does one asker's next question. */
-static bool in_burst(const struct meta_batcher *batcher, bool first_call)
+/* Lock held. Whether waiting a little brings more into the call. */
+static bool in_crowd(const struct meta_batcher *batcher)
 {
-	return clock_now_ms() < batcher->burst_until_ms || (!first_call && batcher->askers > 1);
+	int64_t now_ms = clock_now_ms();
+	return !batcher->hurried && now_ms < batcher->crowd_until_ms && now_ms >= batcher->alone_until_ms;
+}
+
+/* Lock held. A kernel that hands over one look-up after another (FUSE without parallel look-ups in a directory) shows a
+ * crowd that never comes side by side. */
+static void note_company(struct meta_batcher *batcher)
+{
+	batcher->alone = batcher->queued > 1 ? 0 : batcher->alone + 1;
+	if (batcher->alone < ALONE_MAX)
+		return;
+	batcher->alone_until_ms = clock_now_ms() + ALONE_MS;
+	batcher->alone--; /* one try more when that is over */
 }
 
 /* Lock held (given up while waiting). Until arrivals pause, the window ends, or a call is full. */
 static void linger(struct meta_batcher *batcher)
 {
 	int64_t end_ms = clock_now_ms() + batcher->patience * LINGER_MS;
-	while (!batcher->stopping && batcher->queued > 0 && batcher->queued < CALL_NAMES_MAX) {
+	while (!batcher->stopping && !batcher->hurried && batcher->queued > 0 && batcher->queued < CALL_NAMES_MAX) {
 		int64_t pause_end_ms = batcher->last_arrival_ms + batcher->patience * PAUSE_MS;
 		struct deadline wake = { pause_end_ms < end_ms ? pause_end_ms : end_ms };
 		if (deadline_passed(wake))
@@ -206,11 +231,9 @@ static void linger(struct meta_batcher *batcher)
 }
 
 /* Lock held, after a call. */
-static void note_burst(struct meta_batcher *batcher, size_t askers)
+static void adapt_patience(struct meta_batcher *batcher, size_t batch_count)
 {
-	if (askers >= BURST_ASKERS)
-		batcher->burst_until_ms = clock_now_ms() + BURST_MEMORY_MS;
-	if (askers < MANY_ASKERS)
+	if (batch_count < LARGE_BATCH)
 		batcher->patience = 1;
 	else if (batcher->patience < PATIENCE_MAX)
 		batcher->patience *= 2;
@@ -247,7 +270,7 @@ static void stand_by(struct meta_batcher *batcher, struct sender *sender)
 /* Lock held (given up during the call). False when another sender took what was there. */
 static bool send_one_batch(struct meta_batcher *batcher, struct sender *sender)
 {
-	size_t count, askers = batcher->askers;
+	size_t count;
 	struct inquiry *batch = take_batch(batcher, &count);
 	if (!batch)
 		return false;
@@ -256,7 +279,7 @@ static bool send_one_batch(struct meta_batcher *batcher, struct sender *sender)
 	ask_store(batcher, sender, batch, count);
 	pthread_mutex_lock(&batcher->mutex);
 	sender->state = SENDER_COLLECTING;
-	note_burst(batcher, askers);
+	adapt_patience(batcher, count);
 	return true;
 }
 
@@ -267,9 +290,11 @@ static void sender_run(struct work_item *item)
 	pthread_mutex_lock(&batcher->mutex);
 	stand_by(batcher, sender);
 	sender->state = SENDER_COLLECTING;
-	for (bool first = true; batcher->first && !batcher->stopping; first = false) {
-		if (in_burst(batcher, first))
+	while (batcher->first && !batcher->stopping) {
+		if (in_crowd(batcher)) {
 			linger(batcher);
+			note_company(batcher);
+		}
 		if (!send_one_batch(batcher, sender))
 			break;
 	}
@@ -354,15 +379,36 @@ static enum hfkv_status enqueue(struct meta_batcher *batcher, const struct meta_
 	return HFKV_OK;
 }
 
+/* Lock held. A crowd is made of different askers: one who asks in a loop never is one. */
+static void note_asker(struct meta_batcher *batcher, uint64_t asker)
+{
+	int64_t now_ms = clock_now_ms();
+	struct recent_asker *oldest = &batcher->recent[0];
+	size_t others = 0;
+	batcher->last_arrival_ms = now_ms;
+	if (asker == 0) {
+		batcher->hurried = batcher->queued > 0;
+		return;
+	}
+	for (size_t i = 0; i < CROWD_ASKERS; i++) {
+		struct recent_asker *each = &batcher->recent[i];
+		bool same = each->asker == asker;
+		others += !same && each->asker != 0 && now_ms - each->at_ms <= CROWD_WINDOW_MS;
+		if (same || (oldest->asker != asker && each->at_ms < oldest->at_ms))
+			oldest = each;
+	}
+	*oldest = (struct recent_asker){ asker, now_ms };
+	if (others + 1 >= CROWD_ASKERS)
+		batcher->crowd_until_ms = now_ms + CROWD_MEMORY_MS;
+}
+
 /* Lock held. Gets the queue moving; detaches it when nobody can be had to send it. */
 static struct inquiry *dispatch(struct meta_batcher *batcher, enum hfkv_status *ret_status)
 {
-	batcher->last_arrival_ms = clock_now_ms();
-	batcher->askers += batcher->queued > 0;
 	*ret_status = HFKV_OK;
 	while (*ret_status == HFKV_OK && needs_sender(batcher))
 		*ret_status = start_sender(batcher);
-	if (batcher->queued >= CALL_NAMES_MAX)
+	if (batcher->queued >= CALL_NAMES_MAX || batcher->hurried)
 		pthread_cond_broadcast(&batcher->changed);
 	bool helpless = *ret_status != HFKV_OK && *ret_status != HFKV_BUSY;
 	for (size_t i = 0; i < SENDERS_MAX; i++)
@@ -396,6 +442,7 @@ void meta_batcher_ask(struct meta_batcher *batcher, const struct meta_question *
 	}
 	enum hfkv_status status;
 	pthread_mutex_lock(&batcher->mutex);
+	note_asker(batcher, count ? questions[0].asker : 0);
 	struct inquiry *orphans = dispatch(batcher, &status);
 	pthread_mutex_unlock(&batcher->mutex);
 	if (orphans) {

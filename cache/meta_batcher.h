@@ -2,10 +2,10 @@
  * Joins questions about objects into few calls of the store.
  *
  * A question that comes while nothing is going on is sent at once. Questions that come while a call is in flight wait for
- * it to return and go together. When several askers come side by side, the next call waits a little for more of them:
- * until arrivals pause for 3 ms, at most 25 ms (both grow while many come). So one stat after another pays no delay,
- * and 1000 at once, which a kernel hands over in some 80 ms, cost a handful of calls. Equal paths share one question.
- * When calls hang, up to four run side by side.
+ * it to return and go together. When a crowd asks, three or more askers within 10 ms, calls wait a little for more of
+ * it: until arrivals pause for 3 ms, at most 25 ms (both grow while many come). So one stat after another pays no
+ * delay, and 1000 at once, which a kernel hands over in 80 to 500 ms, cost a handful of calls. Equal paths share one
+ * question. When calls hang, up to four run side by side.
  *
  * Answers go into the object_meta_cache first. Errors are only passed on. Any thread; callbacks run without a lock.
  */
@@ -22,6 +22,7 @@ typedef void (*meta_answered)(void *token, enum hfkv_status status, const struct
 
 struct meta_question {
 	const char *path; /* relative to the prefix; borrowed until meta_batcher_ask returns */
+	uint64_t asker;   /* tells a crowd from one asker's many questions; 0: is never made to wait for company */
 	meta_answered answered;
 	void *token;
 };

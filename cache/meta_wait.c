@@ -108,7 +108,7 @@ static enum hfkv_status ask_open(struct meta_batcher *batcher, struct meta_answe
 		return fault_set(fault, HFKV_NO_MEMORY, "stat: out of memory");
 	}
 	for (size_t i = 0; i < count; i++)
-		questions[i] = (struct meta_question){ open[i]->path, slot_answered, &group->slots[i] };
+		questions[i] = (struct meta_question){ open[i]->path, 0, slot_answered, &group->slots[i] };
 	meta_batcher_ask(batcher, questions, count);
 	return collect(group, open, count, deadline, fault);
 }

@@ -128,7 +128,7 @@ static void ask_cache(fuse_req_t request, struct fs_place *place)
 		return;
 	task->path = TAKE_PTR(place->path);
 	if (place->kind == FS_NAME_OBJECT)
-		kv_cache_stat(session->cache, task->path, stat_answered, task);
+		kv_cache_stat(session->cache, task->path, (uint64_t)fuse_req_ctx(request)->pid, stat_answered, task);
 	else
 		fs_task_submit(task, run_look_for_directory);
 }

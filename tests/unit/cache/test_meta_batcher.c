@@ -72,7 +72,7 @@ static void a_thousand_within_80_ms_cost_few_calls(void **state)
 	int64_t began_ms = clock_now_ms();
 	for (unsigned i = 0; i < NAMES; i++) {
 		snprintf(path, sizeof(path), "k%u", i);
-		kv_cache_stat(fixture.cache, path, answered, &tally);
+		kv_cache_stat(fixture.cache, path, i + 1, answered, &tally);
 		if (i % GROUP == GROUP - 1)
 			pause_us(2000);
 	}
@@ -84,7 +84,7 @@ static void a_thousand_within_80_ms_cost_few_calls(void **state)
 	/* Within the limit of absence nothing is asked again. */
 	unsigned calls = fault_store_calls(fixture.store, FAULT_STORE_STAT);
 	for (unsigned i = 0; i < NAMES; i++)
-		kv_cache_stat(fixture.cache, "k7", answered, &tally);
+		kv_cache_stat(fixture.cache, "k7", i + 1, answered, &tally);
 	await_answers(&tally, 2 * NAMES);
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_STAT), calls);
 	fixture_close(&fixture);
@@ -128,12 +128,12 @@ static void questions_during_a_call_share_the_next(void **state)
 										   .gate = gate_pass,
 										   .gate_context = &gate }),
 			 HFKV_OK);
-	kv_cache_stat(fixture.cache, "first", answered, &tally);
+	kv_cache_stat(fixture.cache, "first", 1, answered, &tally);
 	gate_await(&gate, 1);
 	char path[16];
 	for (unsigned i = 0; i < 100; i++) {
 		snprintf(path, sizeof(path), "k%u", i % 10);
-		kv_cache_stat(fixture.cache, path, answered, &tally);
+		kv_cache_stat(fixture.cache, path, i % 2, answered, &tally);
 	}
 	gate_open(&gate);
 	await_answers(&tally, 101);
@@ -158,9 +158,9 @@ static void a_call_that_hangs_does_not_hold_up_others(void **state)
 										   .gate = gate_pass,
 										   .gate_context = &gate }),
 			 HFKV_OK);
-	kv_cache_stat(fixture.cache, "stuck", answered, &tally);
+	kv_cache_stat(fixture.cache, "stuck", 1, answered, &tally);
 	gate_await(&gate, 1);
-	kv_cache_stat(fixture.cache, "free", answered, &tally);
+	kv_cache_stat(fixture.cache, "free", 1, answered, &tally);
 	await_answers(&tally, 1);
 	assert_int_equal(tally.by_status[HFKV_NOT_FOUND], 1);
 	/* A blocking asker gives up at his deadline, and leaves nothing behind that the late answer could hurt. */
