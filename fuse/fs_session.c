@@ -3,6 +3,7 @@
 #include "common/byte_buf.h"
 #include "common/log.h"
 #include "fuse/fs_attributes.h"
+#include "fuse/fs_device.h"
 #include "fuse/fs_loop.h"
 #include "fuse/fs_mountpoint.h"
 #include "fuse/fs_ops.h"
@@ -157,7 +158,7 @@ static enum hfkv_status mount_session(struct fs_session *session, struct fault *
 	if (!session->fuse)
 		return fault_set(fault, HFKV_INVALID, "mount options '%s': %s", options, last_words);
 	if (fuse_session_mount(session->fuse, session->settings.mountpoint) == 0)
-		return HFKV_OK;
+		return fs_device_adopt(session) ? HFKV_OK : HFKV_NO_MEMORY;
 	return fault_set(fault, HFKV_FORBIDDEN, "mounting on '%s': %s", session->settings.mountpoint,
 			 last_words[0] ? last_words : "refused (is fusermount3 installed?)");
 }

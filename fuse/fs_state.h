@@ -30,6 +30,7 @@ struct fs_session {
 	struct work_pool *pool; /* for everything that may wait for network or disk */
 	int stop_event;         /* eventfd that ends fs_session_run */
 
+	atomic_bool init_answered; /* fuse/fs_device.h */
 	atomic_bool passthrough_reads, passthrough_writes; /* granted at the handshake */
 	atomic_ullong requests[FS_OP_COUNT];
 	atomic_ullong errors, open_files, passthrough_opens;
