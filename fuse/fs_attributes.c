@@ -148,10 +148,9 @@ static enum hfkv_status truncate_body(struct fs_session *session, struct fs_inod
 	enum hfkv_status status = fs_body_enter_write(session, inode, size_bytes, &body, fault);
 	if (status != HFKV_OK)
 		return status;
-	bool done = ftruncate(staged_file_fd(body), (off_t)size_bytes) == 0;
-	if (!done)
+	if (ftruncate(staged_file_fd(body), (off_t)size_bytes) != 0)
 		status = fault_set_errno(fault, errno, "truncating a staged body");
-	fs_body_leave_write(inode, handle, done);
+	fs_body_leave_write(inode, handle, status);
 	return status;
 }
 

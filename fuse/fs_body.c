@@ -16,6 +16,7 @@ enum hfkv_status fs_body_begin(struct fs_session *session, struct fs_inode *inod
 		return status;
 	SCOPED_LOCK(&inode->mutex);
 	inode->file.body = body;
+	inode->file.beginning = true;
 	inode->file.reserved_bytes = expected_bytes;
 	inode->file.body_is_shared = false;
 	return HFKV_OK;
@@ -83,27 +84,35 @@ static enum hfkv_status unshare_body(struct fs_session *session, struct fs_file 
 	return HFKV_OK;
 }
 
-enum hfkv_status fs_body_enter_write(struct fs_session *session, struct fs_inode *inode, uint64_t end_bytes,
-				     struct staged_file **ret_body, struct fault *fault)
+/* The inode's mutex is held. */
+static enum hfkv_status make_room(struct fs_session *session, struct fs_file *file, uint64_t end_bytes,
+				  struct fault *fault)
 {
-	SCOPED_LOCK(&inode->mutex);
-	struct fs_file *file = &inode->file;
 	if (end_bytes > file->limit_bytes)
 		return fault_set(fault, HFKV_OVERSIZE, "a file of %llu bytes exceeds the full size of %llu",
 				 (unsigned long long)end_bytes, (unsigned long long)file->limit_bytes);
 	if (!file->body)
 		return fault_set(fault, HFKV_CHANGED, "the file has lost its body");
 	enum hfkv_status status = unshare_body(session, file, fault);
-	if (status == HFKV_OK && end_bytes > file->reserved_bytes) {
-		status = staged_file_reserve(file->body, end_bytes);
-		if (status == HFKV_OK)
-			file->reserved_bytes = end_bytes;
-		else
-			fault_set(fault, status, "staging has no room for %llu bytes",
-				  (unsigned long long)end_bytes);
-	}
+	if (status != HFKV_OK || end_bytes <= file->reserved_bytes)
+		return status;
+	status = staged_file_reserve(file->body, end_bytes);
+	if (status != HFKV_OK)
+		return fault_set(fault, status, "staging has no room for %llu bytes",
+				 (unsigned long long)end_bytes);
+	file->reserved_bytes = end_bytes;
+	return HFKV_OK;
+}
+
+enum hfkv_status fs_body_enter_write(struct fs_session *session, struct fs_inode *inode, uint64_t end_bytes,
+				     struct staged_file **ret_body, struct fault *fault)
+{
+	SCOPED_LOCK(&inode->mutex);
+	struct fs_file *file = &inode->file;
+	enum hfkv_status status = make_room(session, file, end_bytes, fault);
 	if (status != HFKV_OK) {
-		file->out_of_space |= status == HFKV_NO_SPACE;
+		/* What was written before it may have the right size by chance: it is not the writer's file. */
+		file->failed = status;
 		return status;
 	}
 	file->writes_in_flight++;
@@ -111,17 +120,19 @@ enum hfkv_status fs_body_enter_write(struct fs_session *session, struct fs_inode
 	return HFKV_OK;
 }
 
-void fs_body_leave_write(struct fs_inode *inode, struct fs_handle *handle, bool wrote)
+void fs_body_leave_write(struct fs_inode *inode, struct fs_handle *handle, enum hfkv_status status)
 {
 	SCOPED_LOCK(&inode->mutex);
 	struct fs_file *file = &inode->file;
-	if (wrote) {
+	if (status == HFKV_OK) {
 		file->changed = true;
 		fs_attributes_touch(inode);
 		if (handle && handle->owns_body && !handle->unsealed) {
 			handle->unsealed = true;
 			file->unsealed++;
 		}
+	} else {
+		file->failed = status;
 	}
 	if (--file->writes_in_flight == 0)
 		pthread_cond_broadcast(&inode->changed);

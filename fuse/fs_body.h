@@ -23,8 +23,8 @@ MUST_CHECK enum hfkv_status fs_body_begin_with(struct fs_session *session, struc
  * shared body, reserves staging (NO_SPACE). On success the write is counted in flight and *ret_body carries a reference. */
 MUST_CHECK enum hfkv_status fs_body_enter_write(struct fs_session *session, struct fs_inode *inode, uint64_t end_bytes,
 						struct staged_file **ret_body, struct fault *fault);
-/* After it; `handle` may be NULL (truncate by path). */
-void fs_body_leave_write(struct fs_inode *inode, struct fs_handle *handle, bool wrote);
+/* After it, with its outcome; `handle` may be NULL (truncate by path). A body with a failed write is never committed. */
+void fs_body_leave_write(struct fs_inode *inode, struct fs_handle *handle, enum hfkv_status status);
 
 /* The body now, with a reference; NULL when there is none. */
 struct staged_file *fs_body_now(struct fs_inode *inode);

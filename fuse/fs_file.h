@@ -42,13 +42,13 @@ struct fs_file {
 	uint32_t unsealed;         /* of writers, those without a FLUSH since their last write */
 	uint32_t writes_in_flight; /* threads that are writing into body now */
 
+	bool beginning;         /* body made, its first handle not entered yet */
 	bool changed;           /* since the last publish */
 	bool published;         /* WRITER: `info` is in the bucket (or on its way) under the name */
 	bool publishing;        /* kv_cache_publish is running on body */
 	bool body_is_shared;    /* the cache has body: a write needs a copy first */
 	bool removed;           /* its name was removed or taken: never commit */
-	bool displaced_another; /* it took its name from a body that was there: writers compete */
-	bool out_of_space;      /* a write failed for lack of staging */
+	enum hfkv_status failed; /* of a write that did not fit: the body is never committed */
 
 	bool passthrough; /* how its open handles do I/O; decided when opens goes from 0 to 1 */
 	int backing_id;   /* the kernel's, while passthrough and open; 0: none */

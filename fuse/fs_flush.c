@@ -18,8 +18,9 @@ static void run_flush(struct fs_task *task)
 	fs_reply_status(task->request, FS_OP_FLUSH, task->path, status, &fault);
 }
 
-/* Marks the handle's writes as complete. Whether the file has something to commit in place; *ret_size is its size then. */
-static bool seal(struct fs_handle *handle, uint64_t *ret_size)
+/* Marks the handle's writes as complete. Whether the file has something to commit in place; *ret_size is its size then,
+ * *ret_failed the outcome of a write that did not fit. */
+static bool seal(struct fs_handle *handle, uint64_t *ret_size, enum hfkv_status *ret_failed)
 {
 	SCOPED_LOCK(&handle->inode->mutex);
 	struct fs_file *file = &handle->inode->file;
@@ -27,9 +28,10 @@ static bool seal(struct fs_handle *handle, uint64_t *ret_size)
 		handle->unsealed = false;
 		file->unsealed--;
 	}
-	if (file->role != FS_ROLE_WRITER || file->removed || !file->changed || !file->body)
+	if (file->role != FS_ROLE_WRITER || file->removed || (!file->changed && file->failed == HFKV_OK) || !file->body)
 		return false;
 	*ret_size = staged_file_size(file->body);
+	*ret_failed = file->failed;
 	return true;
 }
 
@@ -40,7 +42,8 @@ void fs_op_flush(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *inf
 	(void)node;
 	struct fs_handle *handle = fs_handle_of(info);
 	uint64_t size_bytes = 0;
-	if (!handle || !handle->owns_body || !seal(handle, &size_bytes)) {
+	enum hfkv_status failed = HFKV_OK;
+	if (!handle || !handle->owns_body || !seal(handle, &size_bytes, &failed)) {
 		fs_reply_done(request);
 		return;
 	}
@@ -50,7 +53,11 @@ void fs_op_flush(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *inf
 		return;
 	}
 	struct fault fault = FAULT_NONE;
-	enum hfkv_status status = kv_cache_check_size(session->cache, path, size_bytes, &fault);
+	enum hfkv_status status = failed;
+	if (status == HFKV_OK)
+		status = kv_cache_check_size(session->cache, path, size_bytes, &fault);
+	else
+		fault_set(&fault, status, "an earlier write did not fit");
 	if (status != HFKV_OK) {
 		fs_reply_status(request, FS_OP_FLUSH, path, status, &fault);
 		return;

@@ -34,6 +34,7 @@ void fs_handle_enter(struct fs_handle *handle)
 	file->opens++;
 	file->expires_at_ms = 0;
 	file->reserved = false;
+	file->beginning = false;
 	if (handle->owns_body) {
 		file->writers++;
 		handle->unsealed = true;
@@ -66,7 +67,8 @@ static struct left_over leave_locked(struct fs_handle *handle)
 		file->unsealed--;
 	if (handle->owns_body) {
 		file->writers--;
-		file->out_of_space |= handle->passthrough && staging_is_full(file->body);
+		if (handle->passthrough && staging_is_full(file->body))
+			file->failed = HFKV_NO_SPACE;
 		pthread_cond_broadcast(&handle->inode->changed);
 	}
 	left.settles = file->role == FS_ROLE_WRITER && file->writers == 0 && file->published && !file->changed;
@@ -77,7 +79,7 @@ static struct left_over leave_locked(struct fs_handle *handle)
 	left.backing_id = file->backing_id;
 	file->backing_id = 0;
 	file->passthrough = false;
-	bool keeps_body = file->role == FS_ROLE_SCRATCH && !file->removed && !file->out_of_space;
+	bool keeps_body = file->role == FS_ROLE_SCRATCH && !file->removed && file->failed != HFKV_NO_SPACE;
 	left.expires = keeps_body;
 	left.ends = file->role != FS_ROLE_COMMITTED && !keeps_body;
 	if (!keeps_body && !file->publishing)

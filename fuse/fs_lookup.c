@@ -133,12 +133,31 @@ static void ask_cache(fuse_req_t request, struct fs_place *place)
 		fs_task_submit(task, run_look_for_directory);
 }
 
+/* What the repeated open of this thread is to get, when one is expected: see fs_retry.h. */
+static struct fs_inode *find_for_retry(struct fs_session *session, const struct fs_place *place, pid_t thread)
+{
+	bool truncates = false;
+	if (!fs_retry_expected(&session->retries, thread, &truncates))
+		return NULL;
+	struct fs_inode *reserved = fs_place_find_reserved(session, place, thread);
+	struct fs_inode *current = inode_table_find(session->inodes, place->directory, place->name);
+	/* Directories on the way to the file are looked up as well. */
+	bool is_object = place->kind == FS_NAME_OBJECT;
+	bool is_file = current ? current->kind == FS_INODE_FILE : is_object && fs_place_has_private(session, place);
+	if (!reserved && is_file && truncates)
+		reserved = fs_place_reserve(session, place, is_object ? FS_ROLE_WRITER : FS_ROLE_SCRATCH, NULL, thread);
+	else if (!reserved && is_file && is_object && current)
+		reserved = fs_place_reserve(session, place, FS_ROLE_SHADOW, current, thread);
+	inode_table_unref(session->inodes, current);
+	return reserved;
+}
+
 static void look_up(fuse_req_t request, struct fs_place *place)
 {
 	struct fs_session *session = fs_session_of(request);
 	pid_t thread = fuse_req_ctx(request)->pid;
 	int64_t holds_ms = 0;
-	struct fs_inode *inode = fs_place_find_reserved(session, place, thread);
+	struct fs_inode *inode = find_for_retry(session, place, thread);
 	if (!inode)
 		inode = find_local(session, place, &holds_ms);
 	if (inode)

@@ -16,8 +16,9 @@ enum open_way {
 	OPEN_BODY,      /* share the body that is there */
 	OPEN_NEW_BODY,  /* an inode reserved for this thread: begin its body */
 	OPEN_SHADOW,    /* the same, without truncation of a committed object */
-	OPEN_ELSEWHERE, /* reserve an inode of its own and let the kernel look again */
+	OPEN_ELSEWHERE, /* it needs an inode of its own: let the kernel look again, and reserve one then */
 	OPEN_STALE,     /* not this inode's content any more: let the kernel look again */
+	OPEN_UNRESERVE, /* reserved for a write that did not come, and this is a read */
 	OPEN_ABSENT,    /* being written by somebody, not there yet */
 };
 
@@ -30,6 +31,8 @@ static enum open_way decide_reserved(const struct fs_file *file, const struct op
 {
 	if (file->creator != open->thread)
 		return open->writes ? OPEN_ELSEWHERE : OPEN_STALE;
+	if (!open->writes)
+		return OPEN_UNRESERVE;
 	return file->role == FS_ROLE_SHADOW ? OPEN_SHADOW : OPEN_NEW_BODY;
 }
 
@@ -38,19 +41,16 @@ static enum open_way decide(const struct fs_file *file, const struct open_reques
 {
 	if (file->reserved)
 		return decide_reserved(file, open);
+	if (file->removed && file->role != FS_ROLE_COMMITTED)
+		return open->writes ? OPEN_ELSEWHERE : OPEN_STALE;
 	switch (file->role) {
-	case FS_ROLE_COMMITTED:
-		return open->writes ? OPEN_ELSEWHERE : OPEN_CONTENT;
-	case FS_ROLE_SCRATCH:
-		if (file->removed)
-			return OPEN_STALE;
-		return open->truncates ? OPEN_ELSEWHERE : OPEN_BODY;
+	case FS_ROLE_COMMITTED: return open->writes ? OPEN_ELSEWHERE : OPEN_CONTENT;
+	case FS_ROLE_SCRATCH: return open->truncates ? OPEN_ELSEWHERE : OPEN_BODY;
 	case FS_ROLE_WRITER:
 		if (open->writes)
-			return open->truncates || file->published || file->removed ? OPEN_ELSEWHERE : OPEN_BODY;
+			return open->truncates || file->published ? OPEN_ELSEWHERE : OPEN_BODY;
 		return file->published ? OPEN_STALE : OPEN_ABSENT;
-	case FS_ROLE_SHADOW:
-		return open->writes ? OPEN_ELSEWHERE : OPEN_STALE;
+	case FS_ROLE_SHADOW: return open->writes ? OPEN_ELSEWHERE : OPEN_STALE;
 	}
 	return OPEN_STALE;
 }
@@ -229,11 +229,6 @@ static enum hfkv_status take_own_name(struct fs_session *session, struct fs_inod
 	if (!inode_table_locate(session->inodes, inode, &place.directory, &name))
 		return HFKV_CHANGED;
 	place.name = name;
-	struct fs_inode *former = inode_table_find(session->inodes, place.directory, name);
-	pthread_mutex_lock(&inode->mutex);
-	inode->file.displaced_another = former != NULL;
-	pthread_mutex_unlock(&inode->mutex);
-	inode_table_unref(session->inodes, former);
 	enum hfkv_status status = fs_place_take(session, &place, inode, true);
 	inode_table_unref(session->inodes, place.directory);
 	return status;
@@ -296,37 +291,12 @@ static void open_shadow(fuse_req_t request, struct fs_inode *inode, struct fuse_
 		fs_reply_errno(request, FS_OP_OPEN, NULL, ESTALE);
 }
 
-/* Reserves the inode that this thread's next look-up of the name will find. */
-static void open_elsewhere(fuse_req_t request, struct fs_inode *inode, const struct open_request *open)
+static void unreserve(fuse_req_t request, struct fs_inode *inode)
 {
 	struct fs_session *session = fs_session_of(request);
-	struct fs_inode *directory = NULL;
-	CLEANUP(free_pointer) char *name = NULL;
-	if (!inode_table_locate(session->inodes, inode, &directory, &name)) {
-		fs_reply_errno(request, FS_OP_OPEN, NULL, ESTALE);
-		return;
-	}
-	struct fs_place place = { .path = NULL };
-	int error = fs_place_resolve(session, directory, name, &place);
-	enum hfkv_status status = HFKV_OK;
-	if (error == 0) {
-		pthread_mutex_lock(&inode->mutex);
-		bool scratch = inode->file.role == FS_ROLE_SCRATCH;
-		bool has_content = inode->file.role == FS_ROLE_COMMITTED || inode->file.published;
-		struct fs_inode *original = inode->file.role == FS_ROLE_SHADOW ? inode->file.original : inode;
-		pthread_mutex_unlock(&inode->mutex);
-		enum fs_role role = scratch ? FS_ROLE_SCRATCH : FS_ROLE_WRITER;
-		if (!scratch && !open->truncates && (has_content || original != inode))
-			role = FS_ROLE_SHADOW;
-		status = fs_place_reserve(session, &place, role, role == FS_ROLE_SHADOW ? original : NULL,
-					  open->thread);
-	}
-	fs_place_done(&place);
-	inode_table_unref(session->inodes, directory);
-	if (status != HFKV_OK)
-		fs_reply_status(request, FS_OP_OPEN, name, status, NULL);
-	else
-		fs_reply_errno(request, FS_OP_OPEN, name, ESTALE);
+	inode_table_unbind(session->inodes, inode);
+	fs_place_orphan(session, inode);
+	fs_reply_errno(request, FS_OP_OPEN, NULL, ESTALE);
 }
 
 void fs_op_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
@@ -346,12 +316,17 @@ void fs_op_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info
 	pthread_mutex_lock(&inode->mutex);
 	enum open_way way = decide(&inode->file, &open);
 	pthread_mutex_unlock(&inode->mutex);
+	if (way == OPEN_ELSEWHERE)
+		fs_retry_note(&session->retries, open.thread, open.truncates);
+	else
+		fs_retry_end(&session->retries, open.thread);
 	switch (way) {
 	case OPEN_CONTENT: open_content(request, inode, info); break;
 	case OPEN_BODY: open_handle(request, inode, NULL, info, true); break;
 	case OPEN_NEW_BODY: open_new_body(request, inode, info); break;
 	case OPEN_SHADOW: open_shadow(request, inode, info); break;
-	case OPEN_ELSEWHERE: open_elsewhere(request, inode, &open); break;
+	case OPEN_UNRESERVE: unreserve(request, inode); break;
+	case OPEN_ELSEWHERE:
 	case OPEN_STALE: fs_reply_errno(request, FS_OP_OPEN, NULL, ESTALE); break;
 	case OPEN_ABSENT: fs_reply_errno(request, FS_OP_OPEN, NULL, ENOENT); break;
 	}

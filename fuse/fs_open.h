@@ -2,8 +2,8 @@
  * Opening and closing files: which body an open gets, and whether the kernel or the daemon does its I/O.
  *
  * An open that must not share the inode's body (it truncates, or writes to a committed object) cannot be answered with another
- * inode. It is answered ESTALE after a fresh inode was reserved under the name for the calling thread; the
- * kernel looks the name up once more, is given the reserved inode, and opens that.
+ * inode. It is answered ESTALE and noted (fs_retry.h); the kernel looks the name up once more, is given a fresh inode reserved for the
+ * calling thread, and opens that.
  */
 #ifndef FUSE_FS_OPEN_H
 #define FUSE_FS_OPEN_H

@@ -79,7 +79,7 @@ static bool is_seen_by_process(struct fs_inode *inode, const void *context)
 {
 	const struct private_match *match = context;
 	SCOPED_LOCK(&inode->mutex);
-	return !inode->file.reserved && thread_group_shared(inode->file.creator, match->thread);
+	return inode->file.unsealed > 0 && thread_group_shared(inode->file.creator, match->thread);
 }
 
 static bool is_any(struct fs_inode *inode, const void *context)
@@ -204,12 +204,12 @@ void fs_place_orphan(struct fs_session *session, struct fs_inode *inode)
 	fs_scratch_cancel_expiry(session, inode);
 }
 
-enum hfkv_status fs_place_reserve(struct fs_session *session, const struct fs_place *place, enum fs_role role,
+struct fs_inode *fs_place_reserve(struct fs_session *session, const struct fs_place *place, enum fs_role role,
 				  struct fs_inode *original, pid_t thread)
 {
 	struct fs_inode *inode = fs_place_new_file(session, place, role);
 	if (!inode)
-		return HFKV_NO_MEMORY;
+		return NULL;
 	if (original) {
 		pthread_mutex_lock(&original->mutex);
 		struct object_info info = original->file.info;
@@ -221,10 +221,10 @@ enum hfkv_status fs_place_reserve(struct fs_session *session, const struct fs_pl
 	}
 	inode->file.creator = thread;
 	inode->file.reserved = true;
-	enum hfkv_status status =
-		inode_table_bind_private(session->inodes, place->directory, place->name, inode);
-	if (status == HFKV_OK)
-		fs_scratch_expire_after(session, inode, FS_RESERVATION_MS);
-	inode_table_unref(session->inodes, inode);
-	return status;
+	if (inode_table_bind_private(session->inodes, place->directory, place->name, inode) != HFKV_OK) {
+		inode_table_unref(session->inodes, inode);
+		return NULL;
+	}
+	fs_scratch_expire_after(session, inode, FS_RESERVATION_MS);
+	return inode;
 }

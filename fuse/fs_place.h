@@ -29,7 +29,7 @@ char *fs_place_object_path(struct fs_session *session, struct fs_inode *inode);
 
 /* The inode that waits under the name for thread `thread` to open it; with a reference; NULL: none. */
 struct fs_inode *fs_place_find_reserved(struct fs_session *session, const struct fs_place *place, pid_t thread);
-/* The body that the process of `thread` is writing under the name and has not committed; with a reference; NULL: none. */
+/* The body that the process of `thread` is writing under the name and has not closed; with a reference; NULL: none. */
 struct fs_inode *fs_place_find_private(struct fs_session *session, const struct fs_place *place, pid_t thread);
 /* Whether anybody writes under the name: then no answer about it may be kept. */
 bool fs_place_has_private(struct fs_session *session, const struct fs_place *place);
@@ -52,8 +52,8 @@ void fs_place_orphan(struct fs_session *session, struct fs_inode *inode);
 struct fs_inode *fs_place_new_file(struct fs_session *session, const struct fs_place *place, enum fs_role role);
 
 /* Reserves a new inode of `role` under the name for the open that thread `thread` is about to repeat. `original` (may be NULL)
- * is what a SHADOW stands for. */
-MUST_CHECK enum hfkv_status fs_place_reserve(struct fs_session *session, const struct fs_place *place, enum fs_role role,
-					     struct fs_inode *original, pid_t thread);
+ * is what a SHADOW stands for. With a reference; NULL: no memory. */
+struct fs_inode *fs_place_reserve(struct fs_session *session, const struct fs_place *place, enum fs_role role,
+				  struct fs_inode *original, pid_t thread);
 
 #endif

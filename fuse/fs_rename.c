@@ -64,11 +64,12 @@ static void run_commit(struct fs_task *task)
 	fs_reply_status(task->request, FS_OP_RENAME, task->new_path, status, &fault);
 }
 
-/* Whether the body under the name is another writer's and not finished: then the caller's own was displaced. */
-static bool belongs_to_rival(struct fs_inode *inode)
+/* Whether the body under the name is another writer's and not finished: then the caller's own was displaced or committed. */
+static bool belongs_to_rival(struct fs_inode *inode, pid_t thread)
 {
 	SCOPED_LOCK(&inode->mutex);
-	return inode->file.unsealed > 0 && inode->file.displaced_another;
+	const struct fs_file *file = &inode->file;
+	return (file->unsealed > 0 || file->beginning) && file->creator != thread;
 }
 
 static struct fs_task *park(fuse_req_t request, const struct move *move, struct fs_inode *subject)
@@ -93,15 +94,19 @@ static struct fs_task *park(fuse_req_t request, const struct move *move, struct 
 static void commit(fuse_req_t request, const struct move *move, struct fs_inode *inode)
 {
 	struct fs_session *session = fs_session_of(request);
-	if (belongs_to_rival(inode)) {
+	if (belongs_to_rival(inode, move->thread)) {
 		fs_reply_errno(request, FS_OP_RENAME, move->from.name, ENOENT);
 		return;
 	}
 	pthread_mutex_lock(&inode->mutex);
 	uint64_t size_bytes = inode->file.body ? staged_file_size(inode->file.body) : 0;
+	enum hfkv_status status = inode->file.failed;
 	pthread_mutex_unlock(&inode->mutex);
 	struct fault fault = FAULT_NONE;
-	enum hfkv_status status = kv_cache_check_size(session->cache, move->to.path, size_bytes, &fault);
+	if (status == HFKV_OK)
+		status = kv_cache_check_size(session->cache, move->to.path, size_bytes, &fault);
+	else
+		fault_set(&fault, status, "an earlier write did not fit");
 	if (status != HFKV_OK) {
 		fs_reply_status(request, FS_OP_RENAME, move->to.path, status, &fault);
 		return;

@@ -67,6 +67,7 @@ static void free_session(struct fs_session *session)
 	free((char *)session->settings.mountpoint);
 	free((char *)session->settings.source);
 	free((char *)session->settings.tmp_dir);
+	fs_retries_done(&session->retries);
 	pthread_mutex_destroy(&session->parked_mutex);
 	pthread_cond_destroy(&session->parked_none);
 	free(session);
@@ -170,6 +171,7 @@ enum hfkv_status fs_session_open(const struct fs_session_settings *settings, str
 	if (!session)
 		return HFKV_NO_MEMORY;
 	session->stop_event = -1;
+	fs_retries_init(&session->retries);
 	pthread_mutex_init(&session->parked_mutex, NULL);
 	pthread_cond_init(&session->parked_none, NULL);
 	enum hfkv_status status = copy_settings(session, settings, fault);

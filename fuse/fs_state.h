@@ -12,6 +12,7 @@
 
 #include "common/work_pool.h"
 #include "fuse/fs_name_rule.h"
+#include "fuse/fs_retry.h"
 #include "fuse/fs_session.h"
 #include "fuse/inode_table.h"
 
@@ -34,6 +35,8 @@ struct fs_session {
 	atomic_bool passthrough_reads, passthrough_writes; /* granted at the handshake */
 	atomic_ullong requests[FS_OP_COUNT];
 	atomic_ullong errors, open_files, passthrough_opens;
+
+	struct fs_retries retries;
 
 	/* Requests parked outside the session threads. */
 	pthread_mutex_t parked_mutex;

@@ -57,14 +57,9 @@ static enum hfkv_status make_file(struct fs_session *session, const struct fs_pl
 	/* An empty file of the plain layout is content; an empty chunk never is. */
 	inode->file.changed = session->rule.layout == FS_LAYOUT_PLAIN;
 	enum hfkv_status status = fs_body_begin(session, inode, expected_bytes(session, inode), fault);
-	if (status == HFKV_OK && scratch) {
-		struct fs_inode *former = inode_table_find(session->inodes, place->directory, place->name);
-		inode->file.displaced_another = former != NULL;
-		inode_table_unref(session->inodes, former);
-		status = fs_place_take(session, place, inode, true);
-	} else if (status == HFKV_OK) {
-		status = inode_table_bind_private(session->inodes, place->directory, place->name, inode);
-	}
+	if (status == HFKV_OK)
+		status = scratch ? fs_place_take(session, place, inode, true) :
+				   inode_table_bind_private(session->inodes, place->directory, place->name, inode);
 	if (status == HFKV_OK)
 		*ret_inode = inode;
 	else
@@ -86,6 +81,7 @@ void fs_op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
 	(void)mode; /* files have the mode of the mount until chmod says otherwise */
 	struct fs_session *session = fs_session_of(request);
 	fs_count(session, FS_OP_CREATE);
+	fs_retry_end(&session->retries, fuse_req_ctx(request)->pid);
 	struct fs_place place = { .path = NULL };
 	int error = fs_place_resolve_new(session, fs_inode_of(session, parent), name, &place);
 	if (error == 0 && (info->flags & O_EXCL) && exists_already(session, &place))
@@ -139,13 +135,13 @@ void fs_op_write_buf(fuse_req_t request, fuse_ino_t node, struct fuse_bufvec *by
 	into.buf[0].fd = staged_file_fd(body);
 	into.buf[0].pos = offset;
 	ssize_t written = fuse_buf_copy(&into, bytes, 0);
-	fs_body_leave_write(handle->inode, handle, written > 0);
-	if (written >= 0) {
+	if (written < 0)
+		status = fault_set_errno(&fault, (int)-written, "writing to staging");
+	fs_body_leave_write(handle->inode, handle, status);
+	if (status == HFKV_OK)
 		fuse_reply_write(request, (size_t)written);
-		return;
-	}
-	status = fault_set_errno(&fault, (int)-written, "writing to staging");
-	fs_reply_status(request, FS_OP_WRITE, NULL, status, &fault);
+	else
+		fs_reply_status(request, FS_OP_WRITE, NULL, status, &fault);
 }
 
 void fs_op_fallocate(fuse_req_t request, fuse_ino_t node, int mode, off_t offset, off_t length,
@@ -168,10 +164,9 @@ void fs_op_fallocate(fuse_req_t request, fuse_ino_t node, int mode, off_t offset
 	enum hfkv_status status =
 		fs_body_enter_write(session, handle->inode, (uint64_t)(offset + length), &body, &fault);
 	if (status == HFKV_OK) {
-		bool done = fallocate(staged_file_fd(body), mode, offset, length) == 0;
-		if (!done)
+		if (fallocate(staged_file_fd(body), mode, offset, length) != 0)
 			status = fault_set_errno(&fault, errno, "allocating staging");
-		fs_body_leave_write(handle->inode, handle, done && !(mode & FALLOC_FL_KEEP_SIZE));
+		fs_body_leave_write(handle->inode, handle, status);
 	}
 	fs_reply_status(request, FS_OP_FALLOCATE, NULL, status, &fault);
 }

@@ -277,6 +277,15 @@ static struct fs_name *find_or_add_name(struct inode_table *table, struct fs_ino
 	return added;
 }
 
+/* The current inode of a place loses it; the caller gets a reference. */
+static void give_up_place(struct fs_inode *displaced)
+{
+	displaced->name->current = NULL;
+	displaced->name = NULL;
+	displaced->references += displaced->kept ? 0 : 1; /* the name's reference becomes the caller's */
+	displaced->kept = false;
+}
+
 /* Makes inode the current one of `place`; what stood there is returned with a reference. */
 static struct fs_inode *put_current(struct inode_table *table, struct fs_name *place, struct fs_inode *inode, bool keep)
 {
@@ -285,21 +294,12 @@ static struct fs_inode *put_current(struct inode_table *table, struct fs_name *p
 	if (displaced == inode) {
 		displaced = NULL;
 	} else {
-		if (displaced) {
-			displaced->references++;
-			place->current = inode; /* so that unbinding does not drop the place */
-			displaced->name = NULL;
-			if (displaced->kept) {
-				displaced->kept = false;
-				displaced->references--;
-			}
-		} else {
-			place->current = inode;
-		}
+		if (displaced)
+			give_up_place(displaced);
 		struct fs_name *former = inode->name ? detach(inode) : NULL;
 		place->current = inode;
 		inode->name = place;
-		if (former)
+		if (former && former != place)
 			drop_name_if_unused(table, former);
 	}
 	if (keep != inode->kept) {
