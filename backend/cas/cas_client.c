@@ -21,7 +21,8 @@ static void make_session_id(char text[CAS_SESSION_ID_BYTES])
 		random[0] = (uint8_t)getpid();
 	snprintf(text, CAS_SESSION_ID_BYTES, "%08" PRIx32 "-%04x-7%01x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
 		 (uint32_t)(now_ms >> 16), (unsigned)(now_ms & 0xffff), random[0] & 0xf, random[1],
-		 (random[2] & 0x3f) | 0x80, random[3], random[4], random[5], random[6], random[7], random[8], random[9]);
+		 (random[2] & 0x3f) | 0x80, random[3], random[4], random[5], random[6], random[7], random[8],
+		 random[9]);
 }
 
 enum hfkv_status cas_client_new(const struct cas_client_settings *settings, struct cas_client **ret_client,
@@ -39,7 +40,7 @@ enum hfkv_status cas_client_new(const struct cas_client_settings *settings, stru
 	};
 	client->http = settings->http;
 	client->downloads_per_object =
-		settings->downloads_per_object ? settings->downloads_per_object : DOWNLOADS_PER_OBJECT;
+	    settings->downloads_per_object ? settings->downloads_per_object : DOWNLOADS_PER_OBJECT;
 	make_session_id(client->session_id);
 	enum hfkv_status status = work_pool_new(&pool, &client->downloads);
 	if (status != HFKV_OK)
@@ -77,46 +78,39 @@ static enum hfkv_status read_plan(void *context, struct http_stream *stream, str
 }
 
 static enum hfkv_status ask_plan(struct cas_client *client, enum reconstruction_version version,
-				 const struct content_hash *file, const char *range, const struct cas_call *call,
+				 const struct cas_file_range *range, const struct cas_call *call,
 				 struct reconstruction **ret_plan, struct fault *fault)
 {
 	struct plan_reading reading = { .version = version };
 	struct cas_request request = { .scope = CAS_SCOPE_READ, .method = "GET" };
 	char text[CONTENT_HASH_TEXT_BYTES];
-	content_hash_format(file, text);
+	content_hash_format(range->file, text);
 	snprintf(request.path, sizeof(request.path), "/v%d/reconstructions/%s", version, text);
 	snprintf(request.label, sizeof(request.label), "reconstruction of file %.16s", text);
-	snprintf(request.range, sizeof(request.range), "%s", range);
+	snprintf(request.range, sizeof(request.range), "bytes=%" PRIu64 "-%" PRIu64, range->first, range->last);
 	enum hfkv_status status = cas_exchange_run(client, &request, call, read_plan, &reading, fault);
 	if (status == HFKV_OK)
 		*ret_plan = reading.plan;
 	return status;
 }
 
-enum hfkv_status cas_get_reconstruction(struct cas_client *client, const struct content_hash *file, uint64_t first,
-					uint64_t last, const struct cas_call *call, struct reconstruction **ret_plan,
+enum hfkv_status cas_get_reconstruction(struct cas_client *client, const struct cas_file_range *range,
+					const struct cas_call *call, struct reconstruction **ret_plan,
 					struct fault *fault)
 {
 	struct fault own = FAULT_NONE;
-	char range[CAS_RANGE_BYTES];
 	int known = atomic_load(&client->reconstruction_version);
-	enum hfkv_status status;
-	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64, first, last);
-	if (known == RECONSTRUCTION_V1) {
-		status = ask_plan(client, RECONSTRUCTION_V1, file, range, call, ret_plan, &own);
-	} else {
-		status = ask_plan(client, RECONSTRUCTION_V2, file, range, call, ret_plan, &own);
-		if (status == HFKV_OK)
-			atomic_store(&client->reconstruction_version, RECONSTRUCTION_V2);
-		/* 404 may mean that there is no such endpoint, or no such file: only v1 working proves the former. */
-		if (known == 0 && cas_fault_is_missing_endpoint(status, &own)) {
-			own = FAULT_NONE;
-			status = ask_plan(client, RECONSTRUCTION_V1, file, range, call, ret_plan, &own);
-			if (status == HFKV_OK)
-				atomic_store(&client->reconstruction_version, RECONSTRUCTION_V1);
-		}
+	enum reconstruction_version version = known == RECONSTRUCTION_V1 ? RECONSTRUCTION_V1 : RECONSTRUCTION_V2;
+	enum hfkv_status status = ask_plan(client, version, range, call, ret_plan, &own);
+	/* 404 may mean that there is no such endpoint, or no such file: only v1 working proves the former. */
+	if (known == 0 && cas_fault_is_missing_endpoint(status, &own)) {
+		version = RECONSTRUCTION_V1;
+		own = FAULT_NONE;
+		status = ask_plan(client, version, range, call, ret_plan, &own);
 	}
-	if (fault && status != HFKV_OK)
+	if (status == HFKV_OK)
+		atomic_store(&client->reconstruction_version, version);
+	else if (fault)
 		*fault = own;
 	return status;
 }
@@ -130,13 +124,16 @@ static enum hfkv_status check_range(const struct http_response *response, const 
 	uint64_t first, last, total;
 	const char *length = http_response_field(response, "Content-Length");
 	uint64_t wanted = fetch->last_byte - fetch->first_byte + 1;
-	if (response->status != 206 && !(response->status == 200 && length && strtoull(length, NULL, 10) == wanted))
-		return fault_set(fault, HFKV_UNAVAILABLE, "%s: the server answered %d instead of the range asked for",
-				 label, response->status);
+	if (response->status != 206 &&
+	    !(response->status == 200 && length && strtoull(length, NULL, 10) == wanted))
+		return fault_set(fault, HFKV_UNAVAILABLE,
+				 "%s: the server answered %d instead of the range asked for", label,
+				 response->status);
 	if (http_response_field(response, "Content-Range") &&
 	    (!http_response_content_range(response, &first, &last, &total) || first != fetch->first_byte ||
 	     last != fetch->last_byte))
-		return fault_set(fault, HFKV_UNAVAILABLE, "%s: the server answered another range than asked for", label);
+		return fault_set(fault, HFKV_UNAVAILABLE, "%s: the server answered another range than asked for",
+				 label);
 	return HFKV_OK;
 }
 
@@ -148,7 +145,8 @@ enum hfkv_status cas_open_fetch(struct cas_client *client, const struct reconstr
 	const struct http_response *response;
 	content_hash_format(&fetch->xorb, text);
 	snprintf(range, sizeof(range), "bytes=%" PRIu64 "-%" PRIu64, fetch->first_byte, fetch->last_byte);
-	snprintf(label, sizeof(label), "chunks %u to %u of xorb %.16s", fetch->chunk_start, fetch->chunk_end, text);
+	snprintf(label, sizeof(label), "chunks %u to %u of xorb %.16s", fetch->chunk_start, fetch->chunk_end,
+		 text);
 	const struct http_header headers[] = { { "X-Xet-Session-Id", client->session_id }, { "Range", range } };
 	const struct http_request request = {
 		.label = label,

@@ -1,9 +1,9 @@
 /*
  * The endpoints of a CAS, one function each: xorbs and shards in, reconstructions and xorb ranges out.
  *
- * Source: Xet protocol note, 7 to 10. It keeps tokens fresh (once more after a 401), falls back from v2 to v1 where
- * the server lacks v2 and remembers that, and retries by http_retry.h. It holds no plan and no file.
- * Any thread; calls block until `deadline`.
+ * Source: Xet protocol note, 7 to 10. It keeps tokens fresh (once more after a 401), falls back from v2 to v1
+ * where the server lacks v2 and remembers that, and retries by http_retry.h. It holds no plan and no file. Any
+ * thread; calls block until `deadline`.
  */
 #ifndef BACKEND_CAS_CAS_CLIENT_H
 #define BACKEND_CAS_CAS_CLIENT_H
@@ -23,8 +23,8 @@ struct cas_client_settings {
 };
 
 /* NO_MEMORY. Uses no network. */
-MUST_CHECK enum hfkv_status cas_client_new(const struct cas_client_settings *settings, struct cas_client **ret_client,
-					   struct fault *fault);
+MUST_CHECK enum hfkv_status cas_client_new(const struct cas_client_settings *settings,
+					   struct cas_client **ret_client, struct fault *fault);
 /* No call is under way. NULL is fine. */
 void cas_client_free(struct cas_client *client);
 DEFINE_CLEANUP(cas_client_free, struct cas_client *);
@@ -43,8 +43,8 @@ struct cas_xorb_put;
 MUST_CHECK enum hfkv_status cas_xorb_put_start(struct cas_client *client, const struct content_hash *xorb,
 					       const struct http_body *body, const struct cas_call *call,
 					       struct cas_xorb_put **ret_put, struct fault *fault);
-/* Waits until the CAS has the xorb, sending it again as often as that takes. INVALID with http_status 400: the body does
- * not match the hash. */
+/* Waits until the CAS has the xorb, sending it again as often as that takes. INVALID with http_status 400: the
+ * body does not match the hash. */
 MUST_CHECK enum hfkv_status cas_xorb_put_wait(struct cas_xorb_put *put, struct fault *fault);
 /* Gives it up when it is not complete. */
 void cas_xorb_put_free(struct cas_xorb_put *put);
@@ -56,14 +56,20 @@ DEFINE_CLEANUP(cas_xorb_put_free, struct cas_xorb_put *);
 MUST_CHECK enum hfkv_status cas_put_shard(struct cas_client *client, const void *bytes, size_t length,
 					  const struct cas_call *call, struct fault *fault);
 
-/* The plan for file bytes first..last (inclusive; `last` may lie past the end). NOT_FOUND: no such file. INVALID with
- * http_status 416: `first` is at or past the end. */
-MUST_CHECK enum hfkv_status cas_get_reconstruction(struct cas_client *client, const struct content_hash *file,
-						   uint64_t first, uint64_t last, const struct cas_call *call,
-						   struct reconstruction **ret_plan, struct fault *fault);
+/* Bytes of a file, both ends included; `last` may lie past its end. */
+struct cas_file_range {
+	const struct content_hash *file;
+	uint64_t first, last;
+};
 
-/* One try at a fetch of a plan: on OK the stream's answer is the right range and its body comes next. No token goes
- * along. FORBIDDEN: the URL has expired. The caller closes *ret_stream. */
+/* The plan for a range of a file. NOT_FOUND: no such file. INVALID with http_status 416: `first` is at or past the
+ * end. */
+MUST_CHECK enum hfkv_status cas_get_reconstruction(struct cas_client *client, const struct cas_file_range *range,
+						   const struct cas_call *call, struct reconstruction **ret_plan,
+						   struct fault *fault);
+
+/* One try at a fetch of a plan: on OK the stream's answer is the right range and its body comes next. No token
+ * goes along. FORBIDDEN: the URL has expired. The caller closes *ret_stream. */
 MUST_CHECK enum hfkv_status cas_open_fetch(struct cas_client *client, const struct reconstruction_fetch *fetch,
 					   const struct cas_call *call, struct http_stream **ret_stream,
 					   struct fault *fault);

@@ -39,7 +39,8 @@ static enum hfkv_status send_request(struct cas_exchange *exchange, struct fault
 }
 
 /* The fault of an answer that is no 2xx. Its body is kept as far as it came: the status is the news. */
-static enum hfkv_status refuse(struct cas_exchange *exchange, const struct http_response *response, struct fault *fault)
+static enum hfkv_status refuse(struct cas_exchange *exchange, const struct http_response *response,
+			       struct fault *fault)
 {
 	CLEANUP(byte_buf_done) struct byte_buf body = BYTE_BUF_INIT(ERROR_BODY_MAX_BYTES);
 	if (http_stream_read_all(exchange->stream, &body, NULL) != HFKV_OK)
@@ -71,7 +72,8 @@ static enum hfkv_status receive_answer(struct cas_exchange *exchange, cas_answer
 }
 
 enum hfkv_status cas_exchange_start(struct cas_exchange *exchange, struct cas_client *client,
-				    const struct cas_request *request, const struct cas_call *call, struct fault *fault)
+				    const struct cas_request *request, const struct cas_call *call,
+				    struct fault *fault)
 {
 	*exchange = (struct cas_exchange){
 		.client = client,
@@ -121,7 +123,8 @@ void cas_exchange_done(struct cas_exchange *exchange)
 }
 
 enum hfkv_status cas_exchange_run(struct cas_client *client, const struct cas_request *request,
-				  const struct cas_call *call, cas_answer_read read, void *context, struct fault *fault)
+				  const struct cas_call *call, cas_answer_read read, void *context,
+				  struct fault *fault)
 {
 	CLEANUP(cas_exchange_done) struct cas_exchange exchange = { 0 };
 	enum hfkv_status status = cas_exchange_start(&exchange, client, request, call, fault);

@@ -1,6 +1,6 @@
 /*
- * One authorized call to the CAS, from first try to final answer: token, sending, one renewal after a 401, retries.
- * Private to backend/cas: cas_client.h has the endpoints.
+ * One authorized call to the CAS, from first try to final answer: token, sending, one renewal after a 401,
+ * retries. Private to backend/cas: cas_client.h has the endpoints.
  *
  * Sending and waiting are apart, so that a caller may do other work while a body goes out. One thread at a time.
  */

@@ -1,10 +1,10 @@
 /*
  * Access to a CAS: its address and a token, for reading or writing, kept fresh.
  *
- * It does not know the Hub: whoever makes it gives a function that asks for a token. Source: Xet protocol note, 7.2:
- * a token is renewed when it has less than 30 s left, one renewal at a time while others wait; the address is that of
- * the newest answer. After a 401 the caller reports the token it used, and the next get renews it.
- * Any thread.
+ * It does not know the Hub: whoever makes it gives a function that asks for a token. Source: Xet protocol
+ * note, 7.2: a token is renewed when it has less than 30 s left, one renewal at a time while others wait; the
+ * address is that of the newest answer. After a 401 the caller reports the token it used, and the next get renews
+ * it. Any thread.
  */
 #ifndef BACKEND_CAS_CAS_TOKEN_H
 #define BACKEND_CAS_CAS_TOKEN_H
@@ -29,7 +29,8 @@ struct cas_access {
 void cas_access_done(struct cas_access *access);
 
 /* Asks the Hub for access. Blocks until `deadline`, retries by its own rules. On OK fills *ret_access, which the
- * token cache then owns (a trailing slash in url is removed by it). Called by one thread at a time for each scope. */
+ * token cache then owns (a trailing slash in url is removed by it). Called by one thread at a time for each scope.
+ */
 typedef enum hfkv_status (*cas_access_fetch)(void *context, enum cas_scope scope, struct deadline deadline,
 					     struct cas_access *ret_access, struct fault *fault);
 

@@ -55,7 +55,8 @@ void cas_xorb_put_free(struct cas_xorb_put *put)
 /* What a line of the v2 answer says. */
 enum shard_word { SHARD_WORD_GOING_ON, SHARD_WORD_DONE, SHARD_WORD_FAILED };
 
-static enum hfkv_status read_progress_line(const struct byte_buf *line, enum shard_word *ret_word, struct fault *fault)
+static enum hfkv_status read_progress_line(const struct byte_buf *line, enum shard_word *ret_word,
+					   struct fault *fault)
 {
 	*ret_word = SHARD_WORD_GOING_ON;
 	if (line->length == 0)
@@ -71,8 +72,8 @@ static enum hfkv_status read_progress_line(const struct byte_buf *line, enum sha
 	*ret_word = SHARD_WORD_FAILED;
 	const char *message = json_string_value(json_object_get(json, "message"));
 	bool retryable = json_is_true(json_object_get(json, "retryable"));
-	return fault_set(fault, retryable ? HFKV_UNAVAILABLE : HFKV_INVALID, "shard: the server refused it: %.200s",
-			 message ? message : "no reason given");
+	return fault_set(fault, retryable ? HFKV_UNAVAILABLE : HFKV_INVALID,
+			 "shard: the server refused it: %.200s", message ? message : "no reason given");
 }
 
 /* HTTP 200 alone is not success: the last line is. */
@@ -108,8 +109,8 @@ static enum hfkv_status put_shard(struct cas_client *client, int version, const 
 	return cas_exchange_run(client, &request, call, version == 1 ? NULL : read_progress, NULL, fault);
 }
 
-enum hfkv_status cas_put_shard(struct cas_client *client, const void *bytes, size_t length, const struct cas_call *call,
-			       struct fault *fault)
+enum hfkv_status cas_put_shard(struct cas_client *client, const void *bytes, size_t length,
+			       const struct cas_call *call, struct fault *fault)
 {
 	const struct iovec segment = { .iov_base = (void *)bytes, .iov_len = length };
 	struct fault own = FAULT_NONE;

@@ -17,7 +17,8 @@ void chunk_index_done(struct chunk_index *index)
 	*index = (struct chunk_index){ 0 };
 }
 
-/* The slot that holds `hash`, or the empty one where it belongs. The table is never full. A hash is random already. */
+/* The slot that holds `hash`, or the empty one where it belongs. The table is never full. A hash is random
+ * already. */
 static struct chunk_index_slot *slot_of(const struct chunk_index *index, const struct content_hash *hash)
 {
 	uint64_t word;
@@ -29,7 +30,8 @@ static struct chunk_index_slot *slot_of(const struct chunk_index *index, const s
 	}
 }
 
-bool chunk_index_find(const struct chunk_index *index, const struct content_hash *hash, struct chunk_place *ret_place)
+bool chunk_index_find(const struct chunk_index *index, const struct content_hash *hash,
+		      struct chunk_place *ret_place)
 {
 	if (index->used == 0)
 		return false;

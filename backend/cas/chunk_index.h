@@ -26,9 +26,11 @@ struct chunk_index {
 
 void chunk_index_done(struct chunk_index *index);
 
-bool chunk_index_find(const struct chunk_index *index, const struct content_hash *hash, struct chunk_place *ret_place);
+bool chunk_index_find(const struct chunk_index *index, const struct content_hash *hash,
+		      struct chunk_place *ret_place);
 
 /* `hash` is not in it yet. False: no memory, nothing changed. */
-MUST_CHECK bool chunk_index_add(struct chunk_index *index, const struct content_hash *hash, struct chunk_place place);
+MUST_CHECK bool chunk_index_add(struct chunk_index *index, const struct content_hash *hash,
+				struct chunk_place place);
 
 #endif

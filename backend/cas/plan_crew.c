@@ -81,9 +81,11 @@ static enum hfkv_status copy_fetch(struct plan_crew *crew, size_t index, struct 
 {
 	SCOPED_LOCK(&crew->mutex);
 	struct reconstruction_fetch fetch = crew->job.plan->fetches[index];
-	const struct reconstruction_fetch *newest = crew->fresh ? reconstruction_find(crew->fresh, &fetch) : &fetch;
+	const struct reconstruction_fetch *newest =
+	    crew->fresh ? reconstruction_find(crew->fresh, &fetch) : &fetch;
 	if (!newest)
-		return fault_set(fault, HFKV_CHANGED, "download: the CAS has moved the file's data meanwhile; try again");
+		return fault_set(fault, HFKV_CHANGED,
+				 "download: the CAS has moved the file's data meanwhile; try again");
 	fetch.url = *ret_url = strdup(newest->url);
 	*ret_renewals = crew->renewals;
 	*ret_fetch = fetch;
@@ -105,8 +107,7 @@ static enum hfkv_status renew_urls(struct plan_crew *crew, unsigned seen, struct
 		crew->is_renewing = true;
 	}
 	struct reconstruction *fresh = NULL;
-	enum hfkv_status status = cas_get_reconstruction(job->client, job->file, job->first_byte, job->last_byte,
-							 &job->call, &fresh, fault);
+	enum hfkv_status status = cas_get_reconstruction(job->client, &job->range, &job->call, &fresh, fault);
 	SCOPED_LOCK(&crew->mutex);
 	crew->is_renewing = false;
 	pthread_cond_broadcast(&crew->changed);
@@ -212,7 +213,8 @@ static void call_members(struct plan_crew *crew, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct crew_member *member = &crew->members[i];
-		*member = (struct crew_member){ .item = { .run = member_run, .cancel = member_cancel }, .crew = crew };
+		*member =
+		    (struct crew_member){ .item = { .run = member_run, .cancel = member_cancel }, .crew = crew };
 		{
 			SCOPED_LOCK(&crew->mutex);
 			crew->references++;
@@ -227,8 +229,9 @@ static void call_members(struct plan_crew *crew, size_t count)
 enum hfkv_status plan_crew_run(const struct plan_job *job, struct fault *fault)
 {
 	struct plan_crew *crew = NULL;
-	size_t members = job->plan->fetch_count < job->client->downloads_per_object ? job->plan->fetch_count
-										     : job->client->downloads_per_object;
+	size_t members = job->plan->fetch_count < job->client->downloads_per_object
+			     ? job->plan->fetch_count
+			     : job->client->downloads_per_object;
 	enum hfkv_status status = crew_new(job, members - 1, &crew, fault);
 	if (status != HFKV_OK)
 		return status;

@@ -9,9 +9,8 @@
 
 struct plan_job {
 	struct cas_client *client;
-	struct cas_call call; /* cancel is not NULL: it is fired when a fetch fails, to stop the others */
-	const struct content_hash *file;
-	uint64_t first_byte, last_byte; /* the range that the plan was asked for, to ask again */
+	struct cas_call call;        /* cancel is not NULL: it is fired when a fetch fails, to stop the others */
+	struct cas_file_range range; /* that the plan was asked for, to ask again */
 	const struct reconstruction *plan;
 	const struct fetch_target *target;
 	int64_t plan_start;         /* as in struct xorb_fetch */

@@ -42,14 +42,16 @@ static enum hfkv_status out_of_memory(struct fault *fault)
 static bool get_number(const json_t *object, const char *key, uint64_t limit, uint64_t *ret_number)
 {
 	const json_t *value = json_object_get(object, key);
-	if (!json_is_integer(value) || json_integer_value(value) < 0 || (uint64_t)json_integer_value(value) > limit)
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > limit)
 		return false;
 	*ret_number = (uint64_t)json_integer_value(value);
 	return true;
 }
 
 /* A member {"start":, "end":}. */
-static bool get_range(const json_t *object, const char *key, uint64_t limit, uint64_t *ret_start, uint64_t *ret_end)
+static bool get_range(const json_t *object, const char *key, uint64_t limit, uint64_t *ret_start,
+		      uint64_t *ret_end)
 {
 	const json_t *range = json_object_get(object, key);
 	return get_number(range, "start", limit, ret_start) && get_number(range, "end", limit, ret_end);
@@ -65,10 +67,12 @@ static bool get_chunks(const json_t *object, const char *key, uint32_t *ret_star
 	return true;
 }
 
-static enum hfkv_status add_offer(struct offers *offers, const struct reconstruction_fetch *fetch, struct fault *fault)
+static enum hfkv_status add_offer(struct offers *offers, const struct reconstruction_fetch *fetch,
+				  struct fault *fault)
 {
 	if (offers->count >= RECONSTRUCTION_MAX_TERMS)
-		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %d ranges", RECONSTRUCTION_MAX_TERMS);
+		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %d ranges",
+				 RECONSTRUCTION_MAX_TERMS);
 	if (offers->count == offers->capacity) {
 		size_t capacity = offers->capacity ? 2 * offers->capacity : 16;
 		struct offer *list = realloc(offers->list, capacity * sizeof(*list));
@@ -81,13 +85,20 @@ static enum hfkv_status add_offer(struct offers *offers, const struct reconstruc
 	return HFKV_OK;
 }
 
-/* One range of an entry; `chunks` and `bytes` are the names of its members. */
-static enum hfkv_status read_offer(struct offers *offers, const struct content_hash *xorb, const char *url,
-				   const json_t *range, const char *chunks, const char *bytes, struct fault *fault)
+/* What the members of one range are called. */
+struct offer_names {
+	const char *chunks, *bytes;
+};
+
+static const struct offer_names v1_names = { "range", "url_range" }, v2_names = { "chunks", "bytes" };
+
+/* One range of an entry. `like` has its xorb and URL. */
+static enum hfkv_status read_offer(struct offers *offers, const struct reconstruction_fetch *like,
+				   const json_t *range, const struct offer_names *names, struct fault *fault)
 {
-	struct reconstruction_fetch fetch = { .xorb = *xorb, .url = url };
-	if (!url || !get_chunks(range, chunks, &fetch.chunk_start, &fetch.chunk_end) ||
-	    !get_range(range, bytes, INT64_MAX, &fetch.first_byte, &fetch.last_byte))
+	struct reconstruction_fetch fetch = *like;
+	if (!fetch.url || !get_chunks(range, names->chunks, &fetch.chunk_start, &fetch.chunk_end) ||
+	    !get_range(range, names->bytes, INT64_MAX, &fetch.first_byte, &fetch.last_byte))
 		return malformed(fault, "a range to fetch lacks a member or has an impossible one");
 	if (fetch.last_byte < fetch.first_byte || fetch.last_byte - fetch.first_byte >= FETCH_MAX_BYTES)
 		return malformed(fault, "a range to fetch has an impossible length");
@@ -95,30 +106,31 @@ static enum hfkv_status read_offer(struct offers *offers, const struct content_h
 }
 
 /* All offers for one xorb. v1: a list of single ranges. v2: a list of URLs with ranges each. */
-static enum hfkv_status read_xorb_offers(struct offers *offers, enum reconstruction_version version, const char *name,
-					 const json_t *entries, struct fault *fault)
+static enum hfkv_status read_xorb_offers(struct offers *offers, enum reconstruction_version version,
+					 const char *name, const json_t *entries, struct fault *fault)
 {
-	struct content_hash xorb;
+	struct reconstruction_fetch like = { .url = NULL };
 	enum hfkv_status status = HFKV_OK;
 	const json_t *entry, *range;
 	size_t i, r;
-	if (!content_hash_parse(name, &xorb))
+	if (!content_hash_parse(name, &like.xorb))
 		return malformed(fault, "a xorb has no proper hash");
-	json_array_foreach(entries, i, entry) {
-		const char *url = json_string_value(json_object_get(entry, "url"));
-		if (version == RECONSTRUCTION_V1) {
-			status = read_offer(offers, &xorb, url, entry, "range", "url_range", fault);
-			if (status != HFKV_OK)
-				return status;
-			continue;
-		}
-		json_array_foreach(json_object_get(entry, "ranges"), r, range) {
-			status = read_offer(offers, &xorb, url, range, "chunks", "bytes", fault);
-			if (status != HFKV_OK)
-				return status;
-		}
+	json_array_foreach(entries, i, entry)
+	{
+		like.url = json_string_value(json_object_get(entry, "url"));
+		if (version == RECONSTRUCTION_V1)
+			status = read_offer(offers, &like, entry, &v1_names, fault);
+		else
+			json_array_foreach(json_object_get(entry, "ranges"), r, range)
+			{
+				status = read_offer(offers, &like, range, &v2_names, fault);
+				if (status != HFKV_OK)
+					break;
+			}
+		if (status != HFKV_OK)
+			return status;
 	}
-	return status;
+	return HFKV_OK;
 }
 
 static int compare_offers(const void *left, const void *right)
@@ -133,15 +145,16 @@ static int compare_offers(const void *left, const void *right)
 	return a->chunk_end < b->chunk_end ? -1 : a->chunk_end > b->chunk_end;
 }
 
-static enum hfkv_status read_offers(struct offers *offers, enum reconstruction_version version, const json_t *answer,
-				    struct fault *fault)
+static enum hfkv_status read_offers(struct offers *offers, enum reconstruction_version version,
+				    const json_t *answer, struct fault *fault)
 {
 	json_t *xorbs = json_object_get(answer, version == RECONSTRUCTION_V1 ? "fetch_info" : "xorbs");
 	const char *name;
 	json_t *entries;
 	if (!json_is_object(xorbs))
 		return malformed(fault, "the answer does not say where the xorbs are");
-	json_object_foreach(xorbs, name, entries) {
+	json_object_foreach(xorbs, name, entries)
+	{
 		enum hfkv_status status = read_xorb_offers(offers, version, name, entries, fault);
 		if (status != HFKV_OK)
 			return status;
@@ -208,13 +221,15 @@ static enum hfkv_status read_terms(struct reconstruction *plan, const struct off
 	if (count == 0)
 		return malformed(fault, "the answer has no terms");
 	if (count > RECONSTRUCTION_MAX_TERMS)
-		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %d terms", RECONSTRUCTION_MAX_TERMS);
+		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %d terms",
+				 RECONSTRUCTION_MAX_TERMS);
 	plan->terms = calloc(count, sizeof(*plan->terms));
 	plan->fetches = calloc(offers->count ? offers->count : 1, sizeof(*plan->fetches));
 	plan->by_fetch = calloc(count, sizeof(*plan->by_fetch));
 	if (!plan->terms || !plan->fetches || !plan->by_fetch)
 		return out_of_memory(fault);
-	json_array_foreach(terms, i, entry) {
+	json_array_foreach(terms, i, entry)
+	{
 		enum hfkv_status status = read_term(plan, offers, entry, &plan->terms[i], fault);
 		if (status != HFKV_OK)
 			return status;
@@ -228,7 +243,8 @@ static enum hfkv_status read_terms(struct reconstruction *plan, const struct off
 static int compare_terms(const void *left, const void *right, void *context)
 {
 	const struct reconstruction_term *terms = context;
-	const struct reconstruction_term *a = &terms[*(const uint32_t *)left], *b = &terms[*(const uint32_t *)right];
+	const struct reconstruction_term *a = &terms[*(const uint32_t *)left],
+					 *b = &terms[*(const uint32_t *)right];
 	if (a->fetch != b->fetch)
 		return a->fetch < b->fetch ? -1 : 1;
 	if (a->chunk_start != b->chunk_start)
@@ -260,7 +276,8 @@ enum hfkv_status reconstruction_parse(enum reconstruction_version version, const
 		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: an answer of %zu bytes", length);
 	plan->text = json_text_load(json, length, &error);
 	if (!plan->text)
-		return fault_set(fault, HFKV_CORRUPT, "reconstruction: the answer is not JSON: %.100s", error.text);
+		return fault_set(fault, HFKV_CORRUPT, "reconstruction: the answer is not JSON: %.100s",
+				 error.text);
 	enum hfkv_status status = read_offers(&offers, version, plan->text, fault);
 	if (status == HFKV_OK)
 		status = read_terms(plan, &offers, plan->text, fault);

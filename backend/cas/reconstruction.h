@@ -1,10 +1,10 @@
 /*
- * The plan for reading a range of a file: which byte ranges of which xorbs to fetch, and which of their chunks make
- * up the file. Parsed from the CAS's answers, v1 and v2 alike; pure, no I/O.
+ * The plan for reading a range of a file: which byte ranges of which xorbs to fetch, and which of their chunks
+ * make up the file. Parsed from the CAS's answers, v1 and v2 alike; pure, no I/O.
  *
- * Source: Xet protocol note, 9.1 and 9.2. Equal ranges are merged, so one fetch serves every term that needs it; an
- * entry of several ranges becomes single-range fetches. Everything is checked: a plan that exists can be followed.
- * Plain data, immutable after parsing but for URLs; one thread at a time.
+ * Source: Xet protocol note, 9.1 and 9.2. Equal ranges are merged, so one fetch serves every term that needs it;
+ * an entry of several ranges becomes single-range fetches. Everything is checked: a plan that exists can be
+ * followed. Plain data, immutable after parsing but for URLs; one thread at a time.
  */
 #ifndef BACKEND_CAS_RECONSTRUCTION_H
 #define BACKEND_CAS_RECONSTRUCTION_H
@@ -25,8 +25,9 @@ struct reconstruction_fetch {
 	struct content_hash xorb;
 	uint32_t chunk_start, chunk_end;
 	uint64_t first_byte, last_byte;
-	const char *url;     /* owned by the plan */
-	uint32_t first_term; /* its terms: places first_term .. of reconstruction.by_fetch, ordered by chunk_start */
+	const char *url; /* owned by the plan */
+	uint32_t
+	    first_term; /* its terms: places first_term .. of reconstruction.by_fetch, ordered by chunk_start */
 	uint32_t term_count;
 };
 
@@ -52,8 +53,9 @@ enum reconstruction_version { RECONSTRUCTION_V1 = 1, RECONSTRUCTION_V2 = 2 };
 
 /* CORRUPT when the answer is not what the protocol says (the caller may ask again); OVERSIZE beyond a limit;
  * NO_MEMORY. */
-MUST_CHECK enum hfkv_status reconstruction_parse(enum reconstruction_version version, const char *json, size_t length,
-						 struct reconstruction **ret_plan, struct fault *fault);
+MUST_CHECK enum hfkv_status reconstruction_parse(enum reconstruction_version version, const char *json,
+						 size_t length, struct reconstruction **ret_plan,
+						 struct fault *fault);
 
 void reconstruction_free(struct reconstruction *plan);
 DEFINE_CLEANUP(reconstruction_free, struct reconstruction *);

@@ -64,7 +64,8 @@ static enum hfkv_status send_stage(struct shard_stage *stage, struct fault *faul
 	return shard_writer_new(&stage->writer, fault);
 }
 
-static enum hfkv_status add_xorb(struct shard_stage *stage, const struct xorb_listing *listing, struct fault *fault)
+static enum hfkv_status add_xorb(struct shard_stage *stage, const struct xorb_listing *listing,
+				 struct fault *fault)
 {
 	enum hfkv_status status = shard_writer_add_xorb(stage->writer, listing, fault);
 	if (status == HFKV_OVERSIZE && !stage->is_empty) {

@@ -1,5 +1,6 @@
 /*
- * What an upload session knows of its files: hashes and terms, and the shards made of them. Private to backend/cas.
+ * What an upload session knows of its files: hashes and terms, and the shards made of them. Private to
+ * backend/cas.
  *
  * One thread at a time.
  */
@@ -10,7 +11,7 @@
 
 /* Consecutive chunks of one xorb. */
 struct file_run {
-	uint32_t xorb;               /* number in the session */
+	uint32_t xorb; /* number in the session */
 	uint32_t chunk_start, chunk_end;
 	uint32_t raw_bytes;
 };
@@ -25,11 +26,11 @@ struct session_file {
 void session_file_done(struct session_file *file);
 
 /* The file's next chunk lies there. NO_MEMORY. */
-MUST_CHECK enum hfkv_status session_file_add(struct session_file *file, struct chunk_place place, uint32_t raw_bytes,
-					     struct fault *fault);
+MUST_CHECK enum hfkv_status session_file_add(struct session_file *file, struct chunk_place place,
+					     uint32_t raw_bytes, struct fault *fault);
 
-/* Registers files and xorbs, in one shard where they fit into one. Every xorb is at the CAS already. Files of equal
- * content are named once; entries of `files` that are NULL are left out. */
+/* Registers files and xorbs, in one shard where they fit into one. Every xorb is at the CAS already. Files of
+ * equal content are named once; entries of `files` that are NULL are left out. */
 MUST_CHECK enum hfkv_status session_files_register(struct session_file *const *files, size_t count,
 						   const struct session_xorbs *xorbs, struct fault *fault);
 

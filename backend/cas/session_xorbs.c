@@ -8,9 +8,9 @@
 /* Packed chunks held in memory, in all bodies together. Raw ones are read from their sources again. */
 #define PACKED_MAX_BYTES (UINT64_C(64) * 1024 * 1024)
 
-enum hfkv_status session_xorbs_init(struct session_xorbs *xorbs, struct cas_client *client, const struct cas_call *call,
-				    const struct upload_source *sources, struct transfer_progress *progress,
-				    struct fault *fault)
+enum hfkv_status session_xorbs_init(struct session_xorbs *xorbs, struct cas_client *client,
+				    const struct cas_call *call, const struct upload_source *sources,
+				    struct transfer_progress *progress, struct fault *fault)
 {
 	*xorbs = (struct session_xorbs){
 		.client = client,
@@ -65,7 +65,7 @@ static enum hfkv_status explain_failure(struct session_xorbs *xorbs, struct sess
 	if (status == HFKV_INVALID && fault->http_status == 400) {
 		struct fault own = FAULT_NONE;
 		enum hfkv_status checked =
-			xorb_body_check_sources(&xorb->body, &xorb->listing, &xorbs->failed_source, &own);
+		    xorb_body_check_sources(&xorb->body, &xorb->listing, &xorbs->failed_source, &own);
 		if (checked != HFKV_OK) {
 			xorbs->is_source_failure = true;
 			*fault = own;
@@ -126,14 +126,15 @@ enum hfkv_status session_xorbs_close(struct session_xorbs *xorbs, struct fault *
 	struct session_xorb *xorb = xorbs->list[xorbs->count - 1];
 	xorb_writer_finish(xorbs->writer, &xorb->listing);
 	struct http_body body = xorb_body_for_http(&xorb->body);
-	enum hfkv_status status = cas_xorb_put_start(xorbs->client, &xorb->listing.hash, &body, xorbs->call, &xorb->put,
-						     fault);
+	enum hfkv_status status =
+	    cas_xorb_put_start(xorbs->client, &xorb->listing.hash, &body, xorbs->call, &xorb->put, fault);
 	if (status == HFKV_OK)
 		xorbs->in_flight++;
 	return status;
 }
 
-/* Makes room for `bytes` more of packed chunks: by waiting, and when nothing is under way by sending what there is. */
+/* Makes room for `bytes` more of packed chunks: by waiting, and when nothing is under way by sending what there
+ * is. */
 static enum hfkv_status limit_packed(struct session_xorbs *xorbs, uint32_t bytes, struct fault *fault)
 {
 	while (xorbs->packed_bytes + bytes > PACKED_MAX_BYTES) {
@@ -149,15 +150,15 @@ static enum hfkv_status limit_packed(struct session_xorbs *xorbs, uint32_t bytes
 }
 
 enum hfkv_status session_xorbs_add(struct session_xorbs *xorbs, struct chunk_packer *packer,
-				   const struct cut_chunk *chunk, uint32_t source, const struct content_hash *hash,
-				   struct chunk_place *ret_place, struct fault *fault)
+				   const struct new_chunk *chunk, struct chunk_place *ret_place,
+				   struct fault *fault)
 {
 	struct xorb_record record;
 	const uint8_t *payload;
 	enum hfkv_status status = HFKV_OK;
-	chunk_packer_pack(packer, chunk->bytes, chunk->raw_bytes, &record, &payload);
+	chunk_packer_pack(packer, chunk->cut.bytes, chunk->cut.raw_bytes, &record, &payload);
 	uint32_t kept_bytes = payload ? record.payload_bytes : 0;
-	if (!xorb_writer_fits(xorbs->writer, chunk->raw_bytes))
+	if (!xorb_writer_fits(xorbs->writer, chunk->cut.raw_bytes))
 		status = session_xorbs_close(xorbs, fault);
 	if (status == HFKV_OK)
 		status = limit_packed(xorbs, kept_bytes, fault);
@@ -166,12 +167,12 @@ enum hfkv_status session_xorbs_add(struct session_xorbs *xorbs, struct chunk_pac
 	if (status != HFKV_OK)
 		return status;
 	struct session_xorb *xorb = xorbs->list[xorbs->count - 1];
-	status = xorb_body_add(&xorb->body, &record, source, chunk->offset, payload, fault);
+	status = xorb_body_add(&xorb->body, &record, chunk->source, chunk->cut.offset, payload, fault);
 	if (status != HFKV_OK)
 		return status;
 	xorbs->packed_bytes += kept_bytes;
 	ret_place->xorb = xorbs->count - 1;
-	return xorb_writer_add(xorbs->writer, hash, &record, &ret_place->index, fault);
+	return xorb_writer_add(xorbs->writer, &chunk->hash, &record, &ret_place->index, fault);
 }
 
 enum hfkv_status session_xorbs_wait_all(struct session_xorbs *xorbs, struct fault *fault)

@@ -1,5 +1,6 @@
 /*
- * The xorbs of an upload session: the one being filled, those on their way, those the CAS has. Private to backend/cas.
+ * The xorbs of an upload session: the one being filled, those on their way, those the CAS has. Private to
+ * backend/cas.
  *
  * One thread at a time; the HTTP thread only reads bodies that are under way.
  */
@@ -43,11 +44,17 @@ void session_xorbs_done(struct session_xorbs *xorbs);
 /* Raw bytes in the open xorb, 0 when there is none. */
 uint32_t session_xorbs_open_bytes(const struct session_xorbs *xorbs);
 
+/* A chunk that the session does not have yet. */
+struct new_chunk {
+	struct cut_chunk cut;
+	uint32_t source; /* number of its source */
+	struct content_hash hash;
+};
+
 /* Adds a chunk to the open xorb, which is closed first when the chunk does not fit. Blocks while too much is under
  * way. Any status of an upload; CHANGED or IO with is_source_failure when a source is to blame. */
 MUST_CHECK enum hfkv_status session_xorbs_add(struct session_xorbs *xorbs, struct chunk_packer *packer,
-					      const struct cut_chunk *chunk, uint32_t source,
-					      const struct content_hash *hash, struct chunk_place *ret_place,
+					      const struct new_chunk *chunk, struct chunk_place *ret_place,
 					      struct fault *fault);
 
 /* Closes the open xorb, if any, and starts sending it. */

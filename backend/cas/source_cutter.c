@@ -37,8 +37,8 @@ static enum hfkv_status read_some(const struct upload_source *source, uint64_t o
 	return HFKV_OK;
 }
 
-enum hfkv_status upload_source_read(const struct upload_source *source, uint64_t offset, void *buffer, size_t length,
-				    struct fault *fault)
+enum hfkv_status upload_source_read(const struct upload_source *source, uint64_t offset, void *buffer,
+				    size_t length, struct fault *fault)
 {
 	uint8_t *at = buffer;
 	if (source->memory) {
@@ -86,8 +86,8 @@ static void cut_memory(struct source_cutter *cutter, struct cut_chunk *ret_chunk
 {
 	const uint8_t *start = cutter->source->memory + cutter->chunk_offset;
 	bool cut;
-	size_t length = xet_chunker_next(&cutter->chunker, start, cutter->source->size_bytes - cutter->chunk_offset,
-					 &cut);
+	size_t length =
+	    xet_chunker_next(&cutter->chunker, start, cutter->source->size_bytes - cutter->chunk_offset, &cut);
 	emit(cutter, start, length, ret_chunk);
 }
 

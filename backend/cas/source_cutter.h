@@ -45,8 +45,8 @@ void source_cutter_done(struct source_cutter *cutter);
 /* Begins a source, which is borrowed until its end. */
 void source_cutter_begin(struct source_cutter *cutter, const struct upload_source *source);
 
-/* The next chunk; *ret_more false: there was none left. IO: the file cannot be read; CHANGED: it is shorter than it
- * was said to be; NO_MEMORY. */
+/* The next chunk; *ret_more false: there was none left. IO: the file cannot be read; CHANGED: it is shorter than
+ * it was said to be; NO_MEMORY. */
 MUST_CHECK enum hfkv_status source_cutter_next(struct source_cutter *cutter, struct cut_chunk *ret_chunk,
 					       bool *ret_more, struct fault *fault);
 

@@ -19,7 +19,7 @@ struct reading {
 	struct cas_call call;
 	struct http_cancel own_cancel;
 	struct transfer_progress progress;
-	uint64_t length_bytes; /* of the asked range, cut at the file's end */
+	uint64_t length_bytes;    /* of the asked range, cut at the file's end */
 	struct merkle_root *root; /* over the file's chunks so far; NULL: not the whole file, nothing to verify */
 	uint64_t root_bytes;      /* length of those chunks */
 };
@@ -47,7 +47,8 @@ static enum hfkv_status new_proofs(const struct reading *reading, const struct r
 	for (size_t i = 0; i < plan->fetch_count; i++)
 		count += plan->fetches[i].chunk_end - plan->fetches[i].chunk_start;
 	if (count > BLOCK_MAX_CHUNKS)
-		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %" PRIu64 " chunks", BLOCK_MAX_CHUNKS);
+		return fault_set(fault, HFKV_OVERSIZE, "reconstruction: more than %" PRIu64 " chunks",
+				 BLOCK_MAX_CHUNKS);
 	*ret_proofs = calloc(count, sizeof(**ret_proofs));
 	return *ret_proofs ? HFKV_OK : fault_set(fault, HFKV_NO_MEMORY, "download: no memory");
 }
@@ -64,14 +65,16 @@ static enum hfkv_status add_block(struct reading *reading, const struct reconstr
 		starts[i] = starts[i - 1] + (plan->fetches[i - 1].chunk_end - plan->fetches[i - 1].chunk_start);
 	for (size_t i = 0; i < plan->term_count; i++) {
 		const struct reconstruction_term *term = &plan->terms[i];
-		const struct chunk_proof *proof = proofs + starts[term->fetch] - plan->fetches[term->fetch].chunk_start;
+		const struct chunk_proof *proof =
+		    proofs + starts[term->fetch] - plan->fetches[term->fetch].chunk_start;
 		for (uint32_t chunk = term->chunk_start; chunk < term->chunk_end; chunk++) {
 			/* The server may not have trimmed chunks that end before the block. */
 			if (at >= plan->skip_bytes) {
 				merkle_root_add(reading->root, &proof[chunk].hash, proof[chunk].raw_bytes);
 				reading->root_bytes += proof[chunk].raw_bytes;
 			} else if (at + proof[chunk].raw_bytes > plan->skip_bytes) {
-				return fault_set(fault, HFKV_CORRUPT, "reconstruction: a block begins inside a chunk");
+				return fault_set(fault, HFKV_CORRUPT,
+						 "reconstruction: a block begins inside a chunk");
 			}
 			at += proof[chunk].raw_bytes;
 		}
@@ -87,11 +90,11 @@ static enum hfkv_status read_block(struct reading *reading, uint64_t position, u
 	CLEANUP(reconstruction_freep) struct reconstruction *plan = NULL;
 	CLEANUP(free_pointer) struct chunk_proof *proofs = NULL;
 	uint64_t left = reading->length_bytes - position, asked = left < BLOCK_BYTES ? left : BLOCK_BYTES;
-	uint64_t first = download->offset + position, last = first + asked - 1;
+	uint64_t first = download->offset + position;
+	const struct cas_file_range range = { download->file, first, first + asked - 1 };
 	struct fault own = FAULT_NONE;
 
-	enum hfkv_status status = cas_get_reconstruction(reading->client, download->file, first, last, &reading->call,
-							 &plan, &own);
+	enum hfkv_status status = cas_get_reconstruction(reading->client, &range, &reading->call, &plan, &own);
 	if (status == HFKV_INVALID && own.http_status == 416)
 		return fault_short(fault, reading);
 	if (fault && status != HFKV_OK)
@@ -108,9 +111,7 @@ static enum hfkv_status read_block(struct reading *reading, uint64_t position, u
 	const struct plan_job job = {
 		.client = reading->client,
 		.call = reading->call,
-		.file = download->file,
-		.first_byte = first,
-		.last_byte = last,
+		.range = range,
 		.plan = plan,
 		.target = &target,
 		.plan_start = (int64_t)position - (int64_t)plan->skip_bytes,
@@ -133,12 +134,13 @@ static enum hfkv_status verify_file(struct reading *reading, struct fault *fault
 	merkle_hash_file(&root, &hash);
 	content_hash_format(reading->download->file, text);
 	if (reading->root_bytes != reading->download->size_bytes)
-		return fault_set(fault, HFKV_CORRUPT, "file %.16s has %" PRIu64 " bytes, not the %" PRIu64 " expected", text,
+		return fault_set(fault, HFKV_CORRUPT,
+				 "file %.16s has %" PRIu64 " bytes, not the %" PRIu64 " expected", text,
 				 reading->root_bytes, reading->download->size_bytes);
 	if (content_hash_equal(&hash, reading->download->file))
 		return HFKV_OK;
-	return fault_set(fault, HFKV_CORRUPT, "the bytes of file %.16s do not have its hash: a store or the way here is bad",
-			 text);
+	return fault_set(fault, HFKV_CORRUPT,
+			 "the bytes of file %.16s do not have its hash: a store or the way here is bad", text);
 }
 
 static enum hfkv_status reading_init(struct reading *reading, struct cas_client *client,
@@ -159,8 +161,8 @@ static enum hfkv_status reading_init(struct reading *reading, struct cas_client 
 	return HFKV_OK;
 }
 
-enum hfkv_status xet_download_run(struct cas_client *client, const struct xet_download *download, uint64_t *ret_bytes,
-				  struct fault *fault)
+enum hfkv_status xet_download_run(struct cas_client *client, const struct xet_download *download,
+				  uint64_t *ret_bytes, struct fault *fault)
 {
 	*ret_bytes = 0;
 	if (download->offset >= download->size_bytes || download->length_bytes == 0)

@@ -82,12 +82,13 @@ static enum hfkv_status attempt_init(struct attempt *attempt, struct session *se
 	return status;
 }
 
-/* Between two sources: close the open xorb when it has its share, or when the next would be torn in two for nothing. */
+/* Between two sources: close the open xorb when it has its share, or when the next would be torn in two. */
 static enum hfkv_status close_between(struct attempt *attempt, uint64_t next_bytes, struct fault *fault)
 {
 	uint64_t open = session_xorbs_open_bytes(&attempt->xorbs);
 	bool has_share = open + next_bytes / 2 >= attempt->xorb_target_bytes;
-	bool tears = open + next_bytes > XORB_ROOM_BYTES && next_bytes <= XORB_ROOM_BYTES && open >= XORB_ROOM_BYTES / 4;
+	bool tears =
+	    open + next_bytes > XORB_ROOM_BYTES && next_bytes <= XORB_ROOM_BYTES && open >= XORB_ROOM_BYTES / 4;
 	return open > 0 && (has_share || tears) ? session_xorbs_close(&attempt->xorbs, fault) : HFKV_OK;
 }
 
@@ -102,17 +103,16 @@ static enum hfkv_status check_time(const struct session *session, struct fault *
 }
 
 /* Finds the chunk in the session, or stores it. */
-static enum hfkv_status place_chunk(struct attempt *attempt, uint32_t item, const struct cut_chunk *chunk,
-				    const struct content_hash *hash, struct chunk_place *ret_place,
-				    struct fault *fault)
+static enum hfkv_status place_chunk(struct attempt *attempt, const struct new_chunk *chunk,
+				    struct chunk_place *ret_place, struct fault *fault)
 {
-	if (chunk_index_find(&attempt->index, hash, ret_place)) {
-		if (!transfer_progress_add(&attempt->session->progress, chunk->raw_bytes))
+	if (chunk_index_find(&attempt->index, &chunk->hash, ret_place)) {
+		if (!transfer_progress_add(&attempt->session->progress, chunk->cut.raw_bytes))
 			return fault_set(fault, HFKV_CANCELLED, "the upload was cancelled");
 		return HFKV_OK;
 	}
-	enum hfkv_status status = session_xorbs_add(&attempt->xorbs, attempt->packer, chunk, item, hash, ret_place, fault);
-	if (status == HFKV_OK && !chunk_index_add(&attempt->index, hash, *ret_place))
+	enum hfkv_status status = session_xorbs_add(&attempt->xorbs, attempt->packer, chunk, ret_place, fault);
+	if (status == HFKV_OK && !chunk_index_add(&attempt->index, &chunk->hash, *ret_place))
 		status = fault_set(fault, HFKV_NO_MEMORY, "upload: no memory");
 	return status;
 }
@@ -126,14 +126,13 @@ static enum hfkv_status add_item(struct attempt *attempt, uint32_t item, struct 
 	source_cutter_begin(&attempt->cutter, &attempt->session->sources[item]);
 	chunk_packer_start_source(attempt->packer);
 	for (;;) {
-		struct cut_chunk chunk;
-		struct content_hash hash;
+		struct new_chunk chunk = { .source = item };
 		struct chunk_place place;
 		bool more = false;
 		enum hfkv_status status = check_time(attempt->session, fault);
 		if (status != HFKV_OK)
 			return status;
-		status = source_cutter_next(&attempt->cutter, &chunk, &more, fault);
+		status = source_cutter_next(&attempt->cutter, &chunk.cut, &more, fault);
 		if (status != HFKV_OK) {
 			attempt->is_spoiled = status == HFKV_CHANGED || status == HFKV_IO;
 			attempt->spoiler = item;
@@ -141,11 +140,11 @@ static enum hfkv_status add_item(struct attempt *attempt, uint32_t item, struct 
 		}
 		if (!more)
 			break;
-		merkle_hash_xet_chunk(chunk.bytes, chunk.raw_bytes, &hash);
-		merkle_root_add(&root, &hash, chunk.raw_bytes);
-		status = place_chunk(attempt, item, &chunk, &hash, &place, fault);
+		merkle_hash_xet_chunk(chunk.cut.bytes, chunk.cut.raw_bytes, &chunk.hash);
+		merkle_root_add(&root, &chunk.hash, chunk.cut.raw_bytes);
+		status = place_chunk(attempt, &chunk, &place, fault);
 		if (status == HFKV_OK)
-			status = session_file_add(file, place, chunk.raw_bytes, fault);
+			status = session_file_add(file, place, chunk.cut.raw_bytes, fault);
 		if (status != HFKV_OK)
 			return status;
 	}
@@ -172,7 +171,8 @@ static enum hfkv_status upload_all(struct attempt *attempt, struct fault *fault)
 	if (status == HFKV_OK)
 		status = session_xorbs_wait_all(&attempt->xorbs, fault);
 	if (status == HFKV_OK)
-		status = session_files_register(attempt->named, session->upload->item_count, &attempt->xorbs, fault);
+		status =
+		    session_files_register(attempt->named, session->upload->item_count, &attempt->xorbs, fault);
 	return status;
 }
 
@@ -182,7 +182,8 @@ static void fail_item(struct xet_upload_item *item, enum hfkv_status status, con
 	item->fault = *fault;
 }
 
-/* OK: the attempt's outcome is final for every item. BUSY: one item spoiled it and has failed; try again without. */
+/* OK: the attempt's outcome is final for every item. BUSY: one item spoiled it and has failed; try again
+ * without. */
 static enum hfkv_status run_attempt(struct session *session)
 {
 	CLEANUP(attempt_done) struct attempt attempt;
@@ -225,9 +226,9 @@ static void fail_rest(struct session *session)
 	for (size_t i = 0; i < session->upload->item_count; i++)
 		if (takes_part(session, i)) {
 			struct fault fault = FAULT_NONE;
-			enum hfkv_status status = fault_set(&fault, HFKV_BUSY,
-							    "'%s': too many other files of the batch changed during the upload",
-							    session->sources[i].name);
+			enum hfkv_status status = fault_set(
+			    &fault, HFKV_BUSY, "'%s': too many other files of the batch changed during the upload",
+			    session->sources[i].name);
 			fail_item(&session->upload->items[i], status, &fault);
 		}
 }
@@ -243,8 +244,8 @@ static enum hfkv_status first_failure(const struct xet_upload *upload, struct fa
 	return HFKV_OK;
 }
 
-static enum hfkv_status session_init(struct session *session, struct cas_client *client, const struct xet_upload *upload,
-				     struct fault *fault)
+static enum hfkv_status session_init(struct session *session, struct cas_client *client,
+				     const struct xet_upload *upload, struct fault *fault)
 {
 	*session = (struct session){ .client = client, .upload = upload, .call = upload->call };
 	transfer_progress_init(&session->progress, upload->progress, upload->progress_context);
@@ -256,7 +257,7 @@ static enum hfkv_status session_init(struct session *session, struct cas_client 
 	for (size_t i = 0; i < upload->item_count; i++) {
 		struct xet_upload_item *item = &upload->items[i];
 		session->sources[i] =
-			(struct upload_source){ item->name, item->memory, item->fd, item->size_bytes };
+		    (struct upload_source){ item->name, item->memory, item->fd, item->size_bytes };
 		item->status = HFKV_OK;
 		item->hash = (struct content_hash){ 0 };
 		item->fault = FAULT_NONE;
@@ -270,7 +271,8 @@ static void session_done(struct session *session)
 	free(session->sources);
 }
 
-enum hfkv_status xet_upload_session_run(struct cas_client *client, const struct xet_upload *upload, struct fault *fault)
+enum hfkv_status xet_upload_session_run(struct cas_client *client, const struct xet_upload *upload,
+					struct fault *fault)
 {
 	if (upload->item_count == 0)
 		return HFKV_OK;

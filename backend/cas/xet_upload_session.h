@@ -4,8 +4,8 @@
  * It makes content known to the CAS under file hashes; giving it names is the Hub's (hub_batch). Two passes save
  * memory: the first cuts and hashes a source, the second reads the bytes of unpacked chunks again from the source
  * while their xorb is sent. So a source must not change until return; one that did is found out (CHANGED).
- * Any thread, any number at once; blocks on network and disk until the deadline. Memory: bounded, whatever the sizes,
- * but for about 100 bytes a Xet chunk.
+ * Any thread, any number at once; blocks on network and disk until the deadline. Memory: bounded, whatever the
+ * sizes, but for about 100 bytes a Xet chunk.
  */
 #ifndef BACKEND_CAS_XET_UPLOAD_SESSION_H
 #define BACKEND_CAS_XET_UPLOAD_SESSION_H
@@ -33,9 +33,9 @@ struct xet_upload {
 	struct cas_call call; /* its cancel, if any, is of this session alone: the session may fire it */
 };
 
-/* Sets every item's status. An item that cannot be read (IO) or changed (CHANGED) fails alone; any other failure is
- * that of all items not yet known to the CAS. Returns OK when every item is OK, else the first failure, which also
- * fills `fault`. A repeat is safe: everything is addressed by content. */
+/* Sets every item's status. An item that cannot be read (IO) or changed (CHANGED) fails alone; any other failure
+ * is that of all items not yet known to the CAS. Returns OK when every item is OK, else the first failure, which
+ * also fills `fault`. A repeat is safe: everything is addressed by content. */
 MUST_CHECK enum hfkv_status xet_upload_session_run(struct cas_client *client, const struct xet_upload *upload,
 						   struct fault *fault);
 

@@ -119,7 +119,7 @@ enum hfkv_status xorb_body_check_sources(const struct xorb_body *body, const str
 			continue;
 		*ret_source = piece->source;
 		enum hfkv_status status =
-			upload_source_read(source, piece->offset, chunk, piece->record.raw_bytes, fault);
+		    upload_source_read(source, piece->offset, chunk, piece->record.raw_bytes, fault);
 		if (status != HFKV_OK)
 			return status;
 		merkle_hash_xet_chunk(chunk, piece->record.raw_bytes, &hash);

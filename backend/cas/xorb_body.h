@@ -44,15 +44,17 @@ struct xorb_body {
 void xorb_body_done(struct xorb_body *body);
 
 /* Adds the next record; `payload` is copied when it is not NULL. NO_MEMORY changes nothing. */
-MUST_CHECK enum hfkv_status xorb_body_add(struct xorb_body *body, const struct xorb_record *record, uint32_t source,
-					  uint64_t offset, const uint8_t *payload, struct fault *fault);
+MUST_CHECK enum hfkv_status xorb_body_add(struct xorb_body *body, const struct xorb_record *record,
+					  uint32_t source, uint64_t offset, const uint8_t *payload,
+					  struct fault *fault);
 
 /* For an http_request; `body` is borrowed by it. */
 struct http_body xorb_body_for_http(struct xorb_body *body);
 
-/* Looks for a source whose bytes are no longer those that were hashed; `listing` is the xorb's. OK: none. Otherwise
- * CHANGED or IO, and *ret_source. */
-MUST_CHECK enum hfkv_status xorb_body_check_sources(const struct xorb_body *body, const struct xorb_listing *listing,
-						    uint32_t *ret_source, struct fault *fault);
+/* Looks for a source whose bytes are no longer those that were hashed; `listing` is the xorb's. OK: none.
+ * Otherwise CHANGED or IO, and *ret_source. */
+MUST_CHECK enum hfkv_status xorb_body_check_sources(const struct xorb_body *body,
+						    const struct xorb_listing *listing, uint32_t *ret_source,
+						    struct fault *fault);
 
 #endif

@@ -35,8 +35,7 @@ static uint32_t next_use(const struct fetch_state *state, uint32_t from, uint32_
 /* Where the next chunk of a term begins in the asked range. */
 static int64_t use_position(const struct fetch_state *state, uint32_t place)
 {
-	return state->job->plan_start +
-	       (int64_t)(term_at(state, place)->plan_offset + state->term_bytes[place]);
+	return state->job->plan_start + (int64_t)(term_at(state, place)->plan_offset + state->term_bytes[place]);
 }
 
 static bool fits_whole(const struct fetch_target *target, int64_t position, uint32_t raw_bytes)
@@ -68,7 +67,8 @@ static enum hfkv_status write_all(const struct fetch_target *target, const uint8
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote <= 0)
-			return fault_set_errno(fault, wrote < 0 ? errno : EIO, "writing %zu bytes of the file", length);
+			return fault_set_errno(fault, wrote < 0 ? errno : EIO, "writing %zu bytes of the file",
+					       length);
 		bytes += wrote;
 		length -= (size_t)wrote;
 		position += (uint64_t)wrote;
@@ -102,8 +102,7 @@ static enum hfkv_status serve_use(struct fetch_state *state, uint32_t place, uin
 	if (done > term->raw_bytes || (chunk + 1 == term->chunk_end && done != term->raw_bytes))
 		return fault_set(fault, HFKV_CORRUPT, "xorb: chunks %u to %u do not have the %u bytes announced",
 				 term->chunk_start, term->chunk_end, term->raw_bytes);
-	enum hfkv_status status =
-		deliver(state->job->target, bytes, raw_bytes, use_position(state, place), fault);
+	enum hfkv_status status = deliver(state->job->target, bytes, raw_bytes, use_position(state, place), fault);
 	state->term_bytes[place] = done;
 	return status;
 }
@@ -132,8 +131,8 @@ static enum hfkv_status take_chunk(void *context, uint32_t index, const uint8_t 
 	return HFKV_OK;
 }
 
-static enum hfkv_status decode_stream(struct fetch_state *state, struct http_stream *stream, struct xorb_reader *reader,
-				      struct fault *fault)
+static enum hfkv_status decode_stream(struct fetch_state *state, struct http_stream *stream,
+				      struct xorb_reader *reader, struct fault *fault)
 {
 	const struct reconstruction_fetch *fetch = state->job->fetch;
 	for (;;) {

@@ -1,6 +1,6 @@
 /*
- * Follows one ranged GET of a plan: receives it, decodes its records as they come, and puts each chunk wherever the
- * file needs it. Private to backend/cas: xet_download.h is the way to read a file.
+ * Follows one ranged GET of a plan: receives it, decodes its records as they come, and puts each chunk wherever
+ * the file needs it. Private to backend/cas: xet_download.h is the way to read a file.
  *
  * One try only; any number of fetches of a plan may run at once, as they write to different places.
  */
@@ -30,13 +30,14 @@ struct xorb_fetch {
 	const struct reconstruction *plan;
 	const struct reconstruction_fetch *fetch; /* one of the plan's, or a copy with a fresh URL */
 	const struct fetch_target *target;
-	int64_t plan_start;         /* where the plan's first byte lies in the range: negative when some are to be dropped */
+	int64_t
+	    plan_start; /* where the plan's first byte lies in the range: negative when some are to be dropped */
 	struct chunk_proof *proofs; /* one for each chunk of the fetch, filled for those used; NULL: do not hash */
 	struct transfer_progress *progress;
 };
 
-/* FORBIDDEN: the URL has expired. CORRUPT: not the records that the plan promises. IO, NO_SPACE: pwrite. CANCELLED.
- * UNAVAILABLE, TIMEOUT, ...: as the HTTP layer. */
+/* FORBIDDEN: the URL has expired. CORRUPT: not the records that the plan promises. IO, NO_SPACE: pwrite.
+ * CANCELLED. UNAVAILABLE, TIMEOUT, ...: as the HTTP layer. */
 MUST_CHECK enum hfkv_status xorb_fetch_try(const struct xorb_fetch *fetch, struct fault *fault);
 
 #endif

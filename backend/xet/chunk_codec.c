@@ -135,8 +135,8 @@ void chunk_unpacker_free(struct chunk_unpacker *unpacker)
 }
 
 /* Exactly one whole frame, giving exactly out_bytes. */
-static enum hfkv_status unpack_frame(LZ4F_dctx *context, const uint8_t *payload, size_t payload_bytes, uint8_t *out,
-				     size_t out_bytes, struct fault *fault)
+static enum hfkv_status unpack_frame(LZ4F_dctx *context, const uint8_t *payload, size_t payload_bytes,
+				     uint8_t *out, size_t out_bytes, struct fault *fault)
 {
 	const LZ4F_decompressOptions_t options = { .stableDst = 1 };
 	size_t in_done = 0, out_done = 0, hint;
@@ -145,18 +145,21 @@ static enum hfkv_status unpack_frame(LZ4F_dctx *context, const uint8_t *payload,
 		size_t in = payload_bytes - in_done, made = out_bytes - out_done;
 		uint8_t spare;
 		/* At the end of `out` a frame may still have its end mark to read: give it room for nothing. */
-		hint = LZ4F_decompress(context, made ? out + out_done : &spare, &made, payload + in_done, &in, &options);
+		hint = LZ4F_decompress(context, made ? out + out_done : &spare, &made, payload + in_done, &in,
+				       &options);
 		if (LZ4F_isError(hint))
-			return fault_set(fault, HFKV_CORRUPT, "xorb record: LZ4 frame: %s", LZ4F_getErrorName(hint));
+			return fault_set(fault, HFKV_CORRUPT, "xorb record: LZ4 frame: %s",
+					 LZ4F_getErrorName(hint));
 		in_done += in;
 		out_done += made;
 		if (in == 0 && made == 0)
 			break;
 	} while (hint != 0);
 	if (hint != 0 || in_done != payload_bytes || out_done != out_bytes)
-		return fault_set(fault, HFKV_CORRUPT,
-				 "xorb record: LZ4 frame of %zu bytes does not hold exactly the %zu bytes announced",
-				 payload_bytes, out_bytes);
+		return fault_set(
+		    fault, HFKV_CORRUPT,
+		    "xorb record: LZ4 frame of %zu bytes does not hold exactly the %zu bytes announced",
+		    payload_bytes, out_bytes);
 	return HFKV_OK;
 }
 
@@ -168,14 +171,15 @@ enum hfkv_status chunk_unpacker_unpack(struct chunk_unpacker *unpacker, const st
 		return HFKV_OK;
 	}
 	if (record->scheme == XORB_SCHEME_LZ4)
-		return unpack_frame(unpacker->context, payload, record->payload_bytes, out, record->raw_bytes, fault);
+		return unpack_frame(unpacker->context, payload, record->payload_bytes, out, record->raw_bytes,
+				    fault);
 
 	if (!unpacker->grouped)
 		unpacker->grouped = malloc(XET_CHUNK_MAX_BYTES);
 	if (!unpacker->grouped)
 		return fault_set(fault, HFKV_NO_MEMORY, "chunk unpacker: out of memory");
-	enum hfkv_status status = unpack_frame(unpacker->context, payload, record->payload_bytes, unpacker->grouped,
-					       record->raw_bytes, fault);
+	enum hfkv_status status = unpack_frame(unpacker->context, payload, record->payload_bytes,
+					       unpacker->grouped, record->raw_bytes, fault);
 	if (status == HFKV_OK)
 		bg4_join(unpacker->grouped, record->raw_bytes, out);
 	return status;

@@ -42,7 +42,8 @@ DEFINE_CLEANUP(chunk_unpacker_free, struct chunk_unpacker *);
 
 /* Decodes a whole payload into out[0..record->raw_bytes), whose content is undefined on failure. CORRUPT when the
  * frame is malformed, truncated, followed by anything, or does not give exactly raw_bytes; NO_MEMORY. */
-MUST_CHECK enum hfkv_status chunk_unpacker_unpack(struct chunk_unpacker *unpacker, const struct xorb_record *record,
-						  const uint8_t *payload, uint8_t *out, struct fault *fault);
+MUST_CHECK enum hfkv_status chunk_unpacker_unpack(struct chunk_unpacker *unpacker,
+						  const struct xorb_record *record, const uint8_t *payload,
+						  uint8_t *out, struct fault *fault);
 
 #endif

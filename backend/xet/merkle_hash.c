@@ -25,7 +25,8 @@ static const uint8_t zero_key[BLAKE3_KEY_LEN];
 #define GROUP_MIN           3  /* no cut before the third member */
 #define NODE_LINE_MAX_BYTES 90 /* 64 digits, " : ", 20 digits, newline, NUL */
 
-static void hash_keyed(const uint8_t key[BLAKE3_KEY_LEN], const void *bytes, size_t length, struct content_hash *ret_hash)
+static void hash_keyed(const uint8_t key[BLAKE3_KEY_LEN], const void *bytes, size_t length,
+		       struct content_hash *ret_hash)
 {
 	blake3_hasher hasher;
 	blake3_hasher_init_keyed(&hasher, key);
@@ -79,8 +80,9 @@ static struct merkle_node close_group(struct merkle_level *level)
 		const struct merkle_node *member = &level->pending[i];
 		char line[NODE_LINE_MAX_BYTES];
 		content_hash_format(&member->hash, line);
-		int digits = snprintf(line + CONTENT_HASH_TEXT_BYTES - 1, sizeof(line) - CONTENT_HASH_TEXT_BYTES + 1,
-				      " : %llu\n", (unsigned long long)member->size_bytes);
+		int digits =
+		    snprintf(line + CONTENT_HASH_TEXT_BYTES - 1, sizeof(line) - CONTENT_HASH_TEXT_BYTES + 1,
+			     " : %llu\n", (unsigned long long)member->size_bytes);
 		blake3_hasher_update(&hasher, line, CONTENT_HASH_TEXT_BYTES - 1 + (size_t)digits);
 		node.size_bytes += member->size_bytes;
 	}
@@ -126,7 +128,8 @@ void merkle_root_add(struct merkle_root *root, const struct content_hash *hash, 
 
 void merkle_root_finish(struct merkle_root *root, struct content_hash *ret_hash)
 {
-	/* A level that holds one node in all is the root; a lone last node of a longer level is hashed as a group. */
+	/* A level that holds one node in all is the root; a lone last node of a longer level is hashed as a group.
+	 */
 	for (uint32_t index = 0; index < root->level_count; index++) {
 		struct merkle_level *level = &root->levels[index];
 		if (level->pending_count == 1 && !level->closed_any) {
@@ -140,7 +143,8 @@ void merkle_root_finish(struct merkle_root *root, struct content_hash *ret_hash)
 }
 
 static_assert(sizeof(blake3_hasher) <= sizeof(struct range_hash), "range_hash has room for the BLAKE3 state");
-static_assert(_Alignof(blake3_hasher) <= _Alignof(struct range_hash), "range_hash is aligned for the BLAKE3 state");
+static_assert(_Alignof(blake3_hasher) <= _Alignof(struct range_hash),
+	      "range_hash is aligned for the BLAKE3 state");
 
 void range_hash_init(struct range_hash *range)
 {

@@ -20,8 +20,8 @@ void merkle_hash_xet_chunk(const void *bytes, size_t length, struct content_hash
 void merkle_hash_keyed(const uint8_t key[CONTENT_HASH_BYTES], const struct content_hash *hash,
 		       struct content_hash *ret_hash);
 
-/* The file hash that belongs to the Merkle root over a file's chunks. A file without chunks has no root (NULL) and the
- * zero hash. */
+/* The file hash that belongs to the Merkle root over a file's chunks. A file without chunks has no root (NULL) and
+ * the zero hash. */
 void merkle_hash_file(const struct content_hash *root, struct content_hash *ret_hash);
 /* The same under a salt; a salt of zeros is merkle_hash_file. */
 void merkle_hash_file_salted(const struct content_hash *root, const uint8_t salt[CONTENT_HASH_BYTES],

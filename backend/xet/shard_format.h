@@ -18,9 +18,9 @@
 /* One run of chunks of one xorb that contributes to a file. */
 struct shard_term {
 	struct content_hash xorb;
-	uint32_t raw_bytes;                /* of the run, uncompressed */
-	uint32_t chunk_start, chunk_end;   /* end exclusive */
-	struct content_hash range_hash;    /* range_hash over the run; zero when the file block has none */
+	uint32_t raw_bytes;              /* of the run, uncompressed */
+	uint32_t chunk_start, chunk_end; /* end exclusive */
+	struct content_hash range_hash;  /* range_hash over the run; zero when the file block has none */
 };
 
 struct shard_chunk {

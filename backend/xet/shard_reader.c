@@ -51,27 +51,34 @@ static uint64_t file_body_records(uint32_t flags, uint32_t terms)
 	       (flags & SHARD_FILE_HAS_SHA256 ? 1 : 0);
 }
 
-/* Walks one section from `offset` to behind its bookend, checking that every block lies inside. */
-static enum hfkv_status check_section(const struct shard_reader *reader, bool files, size_t offset, size_t end,
-				      uint32_t *ret_count, size_t *ret_end, struct fault *fault)
+/* One section: where its blocks begin and, after the check, how many they are and where it ends. */
+struct section {
+	bool is_files;
+	size_t offset, end; /* end: behind the bookend */
+	uint32_t count;
+};
+
+/* Walks a section from its offset to behind its bookend, checking that every block ends before `limit`. */
+static enum hfkv_status check_section(const uint8_t *bytes, size_t limit, struct section *section,
+				      struct fault *fault)
 {
-	for (uint32_t count = 0;; count++) {
-		if (end - offset < SHARD_RECORD_BYTES)
+	size_t offset = section->offset;
+	for (section->count = 0;; section->count++) {
+		if (limit - offset < SHARD_RECORD_BYTES)
 			return malformed(fault, "a section has no bookend");
-		const uint8_t *record = reader->bytes + offset;
+		const uint8_t *record = bytes + offset;
 		offset += SHARD_RECORD_BYTES;
 		if (is_bookend(record)) {
-			*ret_count = count;
-			*ret_end = offset;
+			section->end = offset;
 			return HFKV_OK;
 		}
 		uint32_t flags = le32_read(record + SHARD_FILE_FLAGS_AT);
 		uint64_t body = le32_read(record + SHARD_XORB_CHUNKS_AT);
-		if (files && (flags & ~(SHARD_FILE_HAS_VERIFICATION | SHARD_FILE_HAS_SHA256)))
+		if (section->is_files && (flags & ~(SHARD_FILE_HAS_VERIFICATION | SHARD_FILE_HAS_SHA256)))
 			return malformed(fault, "a file block has unknown flags");
-		if (files)
+		if (section->is_files)
 			body = file_body_records(flags, le32_read(record + SHARD_FILE_TERMS_AT));
-		if (body > (end - offset) / SHARD_RECORD_BYTES)
+		if (body > (limit - offset) / SHARD_RECORD_BYTES)
 			return malformed(fault, "a block is longer than the shard");
 		offset += body * SHARD_RECORD_BYTES;
 	}
@@ -129,8 +136,8 @@ static enum hfkv_status open_frame(struct shard_reader *reader, size_t *ret_end,
 {
 	const uint8_t *bytes = reader->bytes;
 	if (reader->length_bytes > SHARD_MAX_BYTES)
-		return fault_set(fault, HFKV_OVERSIZE, "shard: %zu bytes, at most %d are allowed", reader->length_bytes,
-				 SHARD_MAX_BYTES);
+		return fault_set(fault, HFKV_OVERSIZE, "shard: %zu bytes, at most %d are allowed",
+				 reader->length_bytes, SHARD_MAX_BYTES);
 	if (reader->length_bytes < 3 * SHARD_RECORD_BYTES || memcmp(bytes, shard_tag, SHARD_TAG_BYTES) != 0)
 		return malformed(fault, "not a shard (its first bytes are others)");
 	if (le64_read(bytes + SHARD_HEADER_VERSION_AT) != SHARD_HEADER_VERSION)
@@ -147,22 +154,26 @@ static enum hfkv_status open_frame(struct shard_reader *reader, size_t *ret_end,
 enum hfkv_status shard_reader_open(const void *bytes, size_t length, struct shard_reader *ret_reader,
 				   struct fault *fault)
 {
-	struct shard_reader reader = { .bytes = bytes, .length_bytes = length, .file_offset = SHARD_RECORD_BYTES };
-	size_t end = 0, records_end = 0;
-	enum hfkv_status status = open_frame(&reader, &end, fault);
+	struct shard_reader reader = { .bytes = bytes, .length_bytes = length };
+	struct section files = { .is_files = true, .offset = SHARD_RECORD_BYTES }, xorbs = { .is_files = false };
+	size_t limit = 0;
+	enum hfkv_status status = open_frame(&reader, &limit, fault);
 	if (status == HFKV_OK)
-		status = check_section(&reader, true, reader.file_offset, end, &reader.file_count, &reader.xorb_offset,
-				       fault);
+		status = check_section(reader.bytes, limit, &files, fault);
+	xorbs.offset = files.end;
 	if (status == HFKV_OK)
-		status = check_section(&reader, false, reader.xorb_offset, end, &reader.xorb_count, &records_end,
-				       fault);
+		status = check_section(reader.bytes, limit, &xorbs, fault);
 	if (status != HFKV_OK)
 		return status;
-	if (!reader.has_footer && records_end != length)
+	reader.file_offset = files.offset;
+	reader.file_count = files.count;
+	reader.xorb_offset = xorbs.offset;
+	reader.xorb_count = xorbs.count;
+	if (!reader.has_footer && xorbs.end != length)
 		return malformed(fault, "bytes after its second bookend");
 	if (reader.has_footer) {
-		read_footer(reader.bytes + end, &reader.footer);
-		status = check_footer(&reader, records_end, end, fault);
+		read_footer(reader.bytes + limit, &reader.footer);
+		status = check_footer(&reader, xorbs.end, limit, fault);
 		if (status != HFKV_OK)
 			return status;
 	}

@@ -88,7 +88,8 @@ enum hfkv_status shard_writer_add_xorb(struct shard_writer *writer, const struct
 				       struct fault *fault)
 {
 	uint8_t *record = NULL;
-	enum hfkv_status status = add_records(writer, &writer->xorbs, 1 + (size_t)listing->chunk_count, &record, fault);
+	enum hfkv_status status =
+	    add_records(writer, &writer->xorbs, 1 + (size_t)listing->chunk_count, &record, fault);
 	if (status != HFKV_OK)
 		return status;
 	put_hash(record, &listing->hash);

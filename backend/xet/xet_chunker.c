@@ -6,8 +6,8 @@
 /* A byte after which the top 16 bits of the gear hash are zero is a trigger. */
 #define TRIGGER_BELOW (UINT64_C(1) << 48)
 
-/* The hash forgets a byte after 64 shifts: hashing may start 65 bytes before the first legal cut, or 64 bytes before
- * any place from which it is wanted. */
+/* The hash forgets a byte after 64 shifts: hashing may start 65 bytes before the first legal cut, or 64 bytes
+ * before any place from which it is wanted. */
 #define GEAR_WINDOW_BYTES 64
 #define SKIP_BYTES        (XET_CHUNK_MIN_BYTES - GEAR_WINDOW_BYTES - 1)
 
@@ -74,7 +74,8 @@ static size_t smaller(size_t a, size_t b)
 size_t xet_chunker_next(struct xet_chunker *chunker, const uint8_t *span, size_t length, bool *ret_cut)
 {
 	size_t start = chunker->length_bytes;
-	size_t end = smaller(length, XET_CHUNK_MAX_BYTES - start); /* of the span, that may still be in this chunk */
+	size_t end =
+	    smaller(length, XET_CHUNK_MAX_BYTES - start); /* of the span, that may still be in this chunk */
 	size_t done = 0;
 	bool trigger = false;
 	*ret_cut = false;

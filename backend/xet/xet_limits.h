@@ -1,5 +1,6 @@
 /*
- * Sizes that the Xet formats and the CAS fix, in bytes unless said otherwise (Xet protocol note, 2, 4.1, 4.3, 5.1).
+ * Sizes that the Xet formats and the CAS fix, in bytes unless said otherwise (Xet protocol note,
+ * 2, 4.1, 4.3, 5.1).
  */
 #ifndef BACKEND_XET_XET_LIMITS_H
 #define BACKEND_XET_XET_LIMITS_H
@@ -9,7 +10,7 @@
 #define XET_CHUNK_TARGET_BYTES 65536
 #define XET_CHUNK_MAX_BYTES    131072
 
-/* A chunk record in a xorb: header, then payload. The payload of a record of ours is never longer than the chunk. */
+/* A chunk record in a xorb: header, then payload. A record of ours is never longer than header and chunk. */
 #define XORB_RECORD_HEADER_BYTES 8
 #define XORB_PAYLOAD_MAX_BYTES   262144
 

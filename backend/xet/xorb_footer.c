@@ -10,16 +10,16 @@ static const char footer_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XETBLOB";
 static const char hashes_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XBLBHSH";
 static const char bounds_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XBLBBND";
 
-#define IDENT_BYTES      8 /* with its version byte */
-#define TAIL_BYTES       16
-#define V1_FIXED_BYTES   92
-#define V1_CHUNK_BYTES   40
-#define V0_FIXED_BYTES   60
-#define V0_CHUNK_BYTES   36
-#define LENGTH_BYTES     4
-#define HASHES_VERSION   0
-#define BOUNDS_VERSION   1
-#define HASH_BYTES       CONTENT_HASH_BYTES
+#define IDENT_BYTES    8 /* with its version byte */
+#define TAIL_BYTES     16
+#define V1_FIXED_BYTES 92
+#define V1_CHUNK_BYTES 40
+#define V0_FIXED_BYTES 60
+#define V0_CHUNK_BYTES 36
+#define LENGTH_BYTES   4
+#define HASHES_VERSION 0
+#define BOUNDS_VERSION 1
+#define HASH_BYTES     CONTENT_HASH_BYTES
 
 bool xorb_footer_begins(const uint8_t *bytes)
 {
@@ -92,8 +92,8 @@ static bool has_ident(const uint8_t *at, const char *ident, uint8_t version)
 }
 
 /* Fills listing->chunks from parallel arrays; raw_ends NULL: unknown. CORRUPT when ends do not grow. */
-static enum hfkv_status fill_chunks(struct xorb_listing *listing, const uint8_t *hashes, const uint8_t *record_ends,
-				    const uint8_t *raw_ends, struct fault *fault)
+static enum hfkv_status fill_chunks(struct xorb_listing *listing, const uint8_t *hashes,
+				    const uint8_t *record_ends, const uint8_t *raw_ends, struct fault *fault)
 {
 	uint32_t record_end = 0, raw_end = 0;
 	listing->chunks = calloc(listing->chunk_count ? listing->chunk_count : 1, sizeof(*listing->chunks));
@@ -114,7 +114,8 @@ static enum hfkv_status fill_chunks(struct xorb_listing *listing, const uint8_t 
 	return HFKV_OK;
 }
 
-static enum hfkv_status read_v0(const uint8_t *bytes, size_t length, struct xorb_listing *listing, struct fault *fault)
+static enum hfkv_status read_v0(const uint8_t *bytes, size_t length, struct xorb_listing *listing,
+				struct fault *fault)
 {
 	const uint8_t *at = bytes + IDENT_BYTES + HASH_BYTES;
 	if (length < V0_FIXED_BYTES)
@@ -126,7 +127,8 @@ static enum hfkv_status read_v0(const uint8_t *bytes, size_t length, struct xorb
 	return fill_chunks(listing, record_ends + (size_t)4 * listing->chunk_count, record_ends, NULL, fault);
 }
 
-static enum hfkv_status read_v1(const uint8_t *bytes, size_t length, struct xorb_listing *listing, struct fault *fault)
+static enum hfkv_status read_v1(const uint8_t *bytes, size_t length, struct xorb_listing *listing,
+				struct fault *fault)
 {
 	const uint8_t *hashes = bytes + IDENT_BYTES + HASH_BYTES, *end = bytes + length;
 	if (length < V1_FIXED_BYTES || !has_ident(hashes, hashes_ident, HASHES_VERSION))

@@ -27,8 +27,8 @@ MUST_CHECK enum hfkv_status xorb_footer_write(const struct xorb_listing *listing
 					      struct fault *fault);
 
 /* Reads a footer (version 1, or 0 with raw_end left 0) from exactly bytes[0..length), its 4-byte length included.
- * CORRUPT when anything is off; NO_MEMORY. On OK the caller owns *ret_listing; records_bytes is the end of the last
- * record. */
+ * CORRUPT when anything is off; NO_MEMORY. On OK the caller owns *ret_listing; records_bytes is the end of the
+ * last record. */
 MUST_CHECK enum hfkv_status xorb_footer_read(const uint8_t *bytes, size_t length, struct xorb_listing *ret_listing,
 					     struct fault *fault);
 

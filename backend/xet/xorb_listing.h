@@ -1,5 +1,6 @@
 /*
- * What a xorb holds: its hash, and hash and place of each chunk. The common tongue of writer, validator and footer.
+ * What a xorb holds: its hash, and hash and place of each chunk. The common tongue of writer, validator and
+ * footer.
  *
  * Plain value that owns its array; release with xorb_listing_done (accepts an empty one).
  */
@@ -19,8 +20,8 @@ struct xorb_listing_chunk {
 struct xorb_listing {
 	struct content_hash hash; /* of the xorb: Merkle root over the chunks */
 	uint32_t chunk_count;
-	uint32_t raw_bytes;               /* sum of the chunks */
-	uint32_t records_bytes;           /* the body without a footer */
+	uint32_t raw_bytes;                /* sum of the chunks */
+	uint32_t records_bytes;            /* the body without a footer */
 	struct xorb_listing_chunk *chunks; /* owned; chunk_count entries */
 };
 

@@ -30,8 +30,8 @@ struct xorb_reader {
 	uint64_t record_bytes;
 };
 
-enum hfkv_status xorb_reader_new(const struct xorb_reader_calls *calls, void *context, struct xorb_reader **ret_reader,
-				 struct fault *fault)
+enum hfkv_status xorb_reader_new(const struct xorb_reader_calls *calls, void *context,
+				 struct xorb_reader **ret_reader, struct fault *fault)
 {
 	struct xorb_reader *reader = calloc(1, sizeof(*reader));
 	if (!reader)
@@ -70,8 +70,8 @@ static enum hfkv_status begin_record(struct xorb_reader *reader, struct fault *f
 		return status;
 	reader->place = NULL;
 	reader->payload_filled = 0;
-	reader->wish = reader->calls->want(reader->context, reader->chunk_count, reader->record.raw_bytes,
-					   &reader->place);
+	reader->wish =
+	    reader->calls->want(reader->context, reader->chunk_count, reader->record.raw_bytes, &reader->place);
 	return HFKV_OK;
 }
 
@@ -93,7 +93,8 @@ static bool reserve_gathered(struct xorb_reader *reader)
 }
 
 /* Keeps a part of a payload that does not lie in one span. */
-static enum hfkv_status gather(struct xorb_reader *reader, const uint8_t *bytes, uint32_t length, struct fault *fault)
+static enum hfkv_status gather(struct xorb_reader *reader, const uint8_t *bytes, uint32_t length,
+			       struct fault *fault)
 {
 	if (reader->wish == XORB_CHUNK_SKIP)
 		return HFKV_OK;
@@ -107,7 +108,8 @@ static enum hfkv_status gather(struct xorb_reader *reader, const uint8_t *bytes,
 	return HFKV_OK;
 }
 
-static enum hfkv_status unpack(struct xorb_reader *reader, const uint8_t *payload, uint8_t *out, struct fault *fault)
+static enum hfkv_status unpack(struct xorb_reader *reader, const uint8_t *payload, uint8_t *out,
+			       struct fault *fault)
 {
 	if (!reader->unpacker) {
 		enum hfkv_status status = chunk_unpacker_new(&reader->unpacker, fault);
@@ -155,8 +157,8 @@ static enum hfkv_status end_record(struct xorb_reader *reader, const uint8_t *pa
 }
 
 /* Takes payload bytes from the span; *ret_used is how many. */
-static enum hfkv_status feed_payload(struct xorb_reader *reader, const uint8_t *bytes, size_t length, size_t *ret_used,
-				     struct fault *fault)
+static enum hfkv_status feed_payload(struct xorb_reader *reader, const uint8_t *bytes, size_t length,
+				     size_t *ret_used, struct fault *fault)
 {
 	uint32_t left = reader->record.payload_bytes - reader->payload_filled;
 	uint32_t part = length < left ? (uint32_t)length : left;
@@ -174,8 +176,8 @@ static enum hfkv_status feed_payload(struct xorb_reader *reader, const uint8_t *
 	return end_record(reader, in_place ? reader->place : reader->gathered, fault);
 }
 
-static enum hfkv_status feed_header(struct xorb_reader *reader, const uint8_t *bytes, size_t length, size_t *ret_used,
-				    struct fault *fault)
+static enum hfkv_status feed_header(struct xorb_reader *reader, const uint8_t *bytes, size_t length,
+				    size_t *ret_used, struct fault *fault)
 {
 	size_t left = XORB_RECORD_HEADER_BYTES - reader->header_filled;
 	size_t part = length < left ? length : left;
@@ -190,15 +192,15 @@ static enum hfkv_status feed_header(struct xorb_reader *reader, const uint8_t *b
 	return status;
 }
 
-enum hfkv_status xorb_reader_feed_records(struct xorb_reader *reader, const void *bytes, size_t length, size_t *ret_used,
-					  struct fault *fault)
+enum hfkv_status xorb_reader_feed_records(struct xorb_reader *reader, const void *bytes, size_t length,
+					  size_t *ret_used, struct fault *fault)
 {
 	const uint8_t *at = bytes, *end = at + length;
 	while (at < end && !(reader->header_filled == 0 && *at == FOOTER_FIRST_BYTE)) {
 		size_t left = (size_t)(end - at), used = 0;
 		enum hfkv_status status = reader->header_filled < XORB_RECORD_HEADER_BYTES
-						  ? feed_header(reader, at, left, &used, fault)
-						  : feed_payload(reader, at, left, &used, fault);
+					      ? feed_header(reader, at, left, &used, fault)
+					      : feed_payload(reader, at, left, &used, fault);
 		if (status != HFKV_OK)
 			return status;
 		at += used;
@@ -207,7 +209,8 @@ enum hfkv_status xorb_reader_feed_records(struct xorb_reader *reader, const void
 	return HFKV_OK;
 }
 
-enum hfkv_status xorb_reader_feed(struct xorb_reader *reader, const void *bytes, size_t length, struct fault *fault)
+enum hfkv_status xorb_reader_feed(struct xorb_reader *reader, const void *bytes, size_t length,
+				  struct fault *fault)
 {
 	size_t used = 0;
 	enum hfkv_status status = xorb_reader_feed_records(reader, bytes, length, &used, fault);

@@ -2,9 +2,9 @@
  * A streaming decoder of chunk records: fed byte spans of any size, it decodes each record straight into the place
  * the caller names. It checks the format and lengths, not hashes; a xorb_validator does that for whole bodies.
  *
- * Source: Xet protocol note, 4.1. Memory: at most one payload, and one chunk where no place was given. Raw bytes go
- * from the span to the place in one copy, or in none when a whole raw record lies in the span and is lent.
- * One thread at a time; no I/O. After a failure only free may follow.
+ * Source: Xet protocol note, 4.1. Memory: at most one payload, and one chunk where no place was given. Raw bytes
+ * go from the span to the place in one copy, or in none when a whole raw record lies in the span and is lent. One
+ * thread at a time; no I/O. After a failure only free may follow.
  */
 #ifndef BACKEND_XET_XORB_READER_H
 #define BACKEND_XET_XORB_READER_H
@@ -52,7 +52,7 @@ MUST_CHECK enum hfkv_status xorb_reader_feed_records(struct xorb_reader *reader,
 /* The stream ended: CORRUPT when that is inside a record. */
 MUST_CHECK enum hfkv_status xorb_reader_finish(struct xorb_reader *reader, struct fault *fault);
 
-/* Records completed so far, and bytes of the stream they took; within `take` the latter counts the record at hand. */
+/* Records completed so far, and bytes of the stream they took; within `take` the latter counts the one at hand. */
 uint32_t xorb_reader_chunk_count(const struct xorb_reader *reader);
 uint64_t xorb_reader_record_bytes(const struct xorb_reader *reader);
 

@@ -27,9 +27,10 @@ enum hfkv_status xorb_record_read(const uint8_t header[XORB_RECORD_HEADER_BYTES]
 	if (scheme > XORB_SCHEME_BG4_LZ4)
 		return fault_set(fault, HFKV_CORRUPT, "xorb record: unknown compression scheme %u", scheme);
 	if (payload_bytes > XORB_PAYLOAD_MAX_BYTES || raw_bytes > XET_CHUNK_MAX_BYTES)
-		return fault_set(fault, HFKV_CORRUPT,
-				 "xorb record: lengths %u (stored) and %u (decoded) are beyond the limits of a chunk",
-				 payload_bytes, raw_bytes);
+		return fault_set(
+		    fault, HFKV_CORRUPT,
+		    "xorb record: lengths %u (stored) and %u (decoded) are beyond the limits of a chunk",
+		    payload_bytes, raw_bytes);
 	if (scheme == XORB_SCHEME_NONE && payload_bytes != raw_bytes)
 		return fault_set(fault, HFKV_CORRUPT, "xorb record: stored raw, but its lengths %u and %u differ",
 				 payload_bytes, raw_bytes);

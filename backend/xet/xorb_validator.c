@@ -43,8 +43,8 @@ static enum hfkv_status take_chunk(void *context, uint32_t index, const uint8_t 
 		return fault_set(fault, HFKV_CORRUPT, "xorb: chunk %u is empty", index);
 	if (raw_bytes > XORB_ACCEPTED_RAW_BYTES - listing->raw_bytes || index >= XORB_ACCEPTED_CHUNKS ||
 	    record_end > XORB_ACCEPTED_BODY_BYTES)
-		return fault_set(fault, HFKV_OVERSIZE, "xorb: more than %d bytes or %d chunks", XORB_ACCEPTED_RAW_BYTES,
-				 XORB_ACCEPTED_CHUNKS);
+		return fault_set(fault, HFKV_OVERSIZE, "xorb: more than %d bytes or %d chunks",
+				 XORB_ACCEPTED_RAW_BYTES, XORB_ACCEPTED_CHUNKS);
 	if (index == validator->capacity && !grow(validator))
 		return fault_set(fault, HFKV_NO_MEMORY, "xorb validator: out of memory");
 
@@ -82,7 +82,7 @@ void xorb_validator_free(struct xorb_validator *validator)
 	free(validator);
 }
 
-/* The records have ended: from now on bytes belong to a footer, which may not be longer than one for these chunks. */
+/* The records have ended: what follows is a footer, which may not be longer than one for these chunks. */
 static void begin_footer(struct xorb_validator *validator)
 {
 	validator->in_footer = true;
@@ -123,8 +123,8 @@ static bool footer_agrees(const struct xorb_listing *records, const struct xorb_
 static enum hfkv_status check_footer(struct xorb_validator *validator, struct fault *fault)
 {
 	CLEANUP(xorb_listing_done) struct xorb_listing footer = { 0 };
-	enum hfkv_status status = xorb_footer_read((const uint8_t *)validator->footer.data, validator->footer.length,
-						   &footer, fault);
+	enum hfkv_status status =
+	    xorb_footer_read((const uint8_t *)validator->footer.data, validator->footer.length, &footer, fault);
 	if (status != HFKV_OK)
 		return status;
 	if (!footer_agrees(&validator->listing, &footer))

@@ -2,8 +2,8 @@
  * Checks the whole body of a xorb as it streams by, and lists its chunks: what a server does before it believes an
  * upload. It keeps the list and one record, never the body.
  *
- * Source: Xet protocol note, 4. Takes bodies with footer (version 1 or 0) and without; a footer must agree with the
- * records. Limits: XORB_ACCEPTED_*. One thread at a time; no I/O. After a failure only free may follow.
+ * Source: Xet protocol note, 4. Takes bodies with footer (version 1 or 0) and without; a footer must agree with
+ * the records. Limits: XORB_ACCEPTED_*. One thread at a time; no I/O. After a failure only free may follow.
  */
 #ifndef BACKEND_XET_XORB_VALIDATOR_H
 #define BACKEND_XET_XORB_VALIDATOR_H
@@ -28,7 +28,7 @@ MUST_CHECK enum hfkv_status xorb_validator_feed(struct xorb_validator *validator
 /* The body ended. CORRUPT when it ends early, holds no chunk, or its footer disagrees. On OK the caller owns
  * *ret_listing (xorb_listing_done) and compares listing.hash with the name the body came under; body bytes from
  * listing.records_bytes on are footer. */
-MUST_CHECK enum hfkv_status xorb_validator_finish(struct xorb_validator *validator, struct xorb_listing *ret_listing,
-						  struct fault *fault);
+MUST_CHECK enum hfkv_status xorb_validator_finish(struct xorb_validator *validator,
+						  struct xorb_listing *ret_listing, struct fault *fault);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Feeds damaged input to everything of hfkv that parses bytes from the network: xorb streams, whole xorb bodies, shards,
- * footers, LZ4 payloads, reconstructions. Whatever comes must give a status, within the memory it was given.
+ * Feeds damaged input to everything of hfkv that parses bytes from the network: xorb streams, whole xorb bodies,
+ * shards, footers, LZ4 payloads, reconstructions. Whatever comes must give a status, within the memory it was
+ * given.
  *
  * Deterministic. Run it under a sanitizer to see reads and writes out of bounds;
  * inputs are copied into allocations of exactly their size for that. HFKV_FUZZ_ROUNDS sets the rounds per input.
@@ -53,8 +54,8 @@ static void flip_bits(struct random *random, struct bytes *bytes)
 /* Length fields that are huge, or off by one, are what breaks parsers. */
 static void plant_number(struct random *random, struct bytes *bytes)
 {
-	static const uint64_t numbers[] = { 0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0xffffff, 0x20000, 0x20001,
-					    0x40000, UINT64_MAX, INT64_MAX, 0x10000000000 };
+	static const uint64_t numbers[] = { 0,       1,       0x7fffffff, 0x80000000, 0xffffffff, 0xffffff,
+					    0x20000, 0x20001, 0x40000,    UINT64_MAX, INT64_MAX,  0x10000000000 };
 	uint64_t number = numbers[random_below(random, sizeof(numbers) / sizeof(*numbers))];
 	size_t width = (size_t[]){ 1, 3, 4, 8 }[random_below(random, 4)];
 	if (bytes->length < width)
@@ -82,7 +83,8 @@ static void move_block(struct random *random, struct bytes *bytes)
 
 static void drop_block(struct random *random, struct bytes *bytes)
 {
-	size_t length = random_below(random, bytes->length / 4 + 1), at = random_below(random, bytes->length - length + 1);
+	size_t length = random_below(random, bytes->length / 4 + 1),
+	       at = random_below(random, bytes->length - length + 1);
 	memmove(bytes->data + at, bytes->data + at + length, bytes->length - at - length);
 	bytes->length -= length;
 }
@@ -90,8 +92,8 @@ static void drop_block(struct random *random, struct bytes *bytes)
 /* A damaged copy in an allocation of exactly its size. */
 static struct bytes damage(struct random *random, const struct bytes *good)
 {
-	static void (*const ways[])(struct random *, struct bytes *) = { flip_bits, plant_number, cut_off, move_block,
-									 drop_block };
+	static void (*const ways[])(struct random *, struct bytes *) = { flip_bits, plant_number, cut_off,
+									 move_block, drop_block };
 	struct bytes work = { .data = malloc(good->length + 1), .length = good->length };
 	memcpy(work.data, good->data, good->length);
 	for (size_t n = 1 + random_below(random, 2); n > 0; n--)
@@ -233,7 +235,7 @@ static void parse_plan(struct random *random, const struct bytes *input)
 	struct reconstruction *plan = NULL;
 	enum reconstruction_version version = random_below(random, 2) ? RECONSTRUCTION_V1 : RECONSTRUCTION_V2;
 	enum hfkv_status status =
-		reconstruction_parse(version, (const char *)input->data, input->length, &plan, NULL);
+	    reconstruction_parse(version, (const char *)input->data, input->length, &plan, NULL);
 	assert_true(status == HFKV_OK || status == HFKV_CORRUPT || status == HFKV_OVERSIZE);
 	if (status != HFKV_OK)
 		return;
@@ -271,8 +273,9 @@ static void attack_file(parser parse, const char *name)
 static void damaged_xorbs_get_a_status(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "xorb/auto.upload.bin", "xorb/auto.footer.bin", "xorb/bg4.upload.bin",
-					     "xorb/lz4.upload.bin", "xorb/none.footer.bin", "xorb/one_byte.footer.bin" };
+	static const char *const names[] = { "xorb/auto.upload.bin", "xorb/auto.footer.bin",
+					     "xorb/bg4.upload.bin",  "xorb/lz4.upload.bin",
+					     "xorb/none.footer.bin", "xorb/one_byte.footer.bin" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		attack_file(read_stream, names[i]);
 		attack_file(validate_body, names[i]);
@@ -307,7 +310,8 @@ static void damaged_footers_get_a_status(void **state)
 	(void)state;
 	json_t *file = vectors_load("xorbs.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes body = vectors_read(vectors_text(one, "footer_file"));
 		size_t start = vectors_number(one, "footer_start");
 		struct bytes footer = { body.data + start, body.length - start };
@@ -320,7 +324,7 @@ static void damaged_footers_get_a_status(void **state)
 static void damaged_shards_get_a_status(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "shard/upload_multi.bin",	     "shard/local_full.bin",
+	static const char *const names[] = { "shard/upload_multi.bin", "shard/local_full.bin",
 					     "shard/dedup_keyed_lookup.bin", "shard/dedup_keyed.bin",
 					     "captured/dedup.answer.bin" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -330,8 +334,9 @@ static void damaged_shards_get_a_status(void **state)
 static void damaged_frames_get_a_status(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "lz4/linked_blocks.bin", "lz4/content_checksum.bin", "lz4/block_checksum.bin",
-					     "lz4/hc_level9_4MB.bin", "lz4/mixed_stored_and_packed.bin" };
+	static const char *const names[] = { "lz4/linked_blocks.bin", "lz4/content_checksum.bin",
+					     "lz4/block_checksum.bin", "lz4/hc_level9_4MB.bin",
+					     "lz4/mixed_stored_and_packed.bin" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		attack_file(unpack_payload, names[i]);
 }
@@ -341,13 +346,14 @@ static void damaged_plans_get_a_status(void **state)
 	(void)state;
 	json_t *file = vectors_load("reconstruction.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one)
-		for (size_t version = 0; version < 2; version++) {
-			char *text = json_dumps(json_object_get(one, version ? "v2" : "v1"), 0);
-			struct bytes good = { (uint8_t *)text, strlen(text) };
-			attack(parse_plan, &good, vectors_text(one, "name"));
-			free(text);
-		}
+	json_array_foreach(json_object_get(file, "cases"), index, one) for (size_t version = 0; version < 2;
+									    version++)
+	{
+		char *text = json_dumps(json_object_get(one, version ? "v2" : "v1"), 0);
+		struct bytes good = { (uint8_t *)text, strlen(text) };
+		attack(parse_plan, &good, vectors_text(one, "name"));
+		free(text);
+	}
 	json_decref(file);
 }
 

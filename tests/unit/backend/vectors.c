@@ -168,10 +168,10 @@ struct bytes vectors_generate(const json_t *gen)
 {
 	size_t index, length = 0, done = 0;
 	json_t *piece;
-	json_array_foreach(gen, index, piece)
-		length += vectors_number(piece, "len");
+	json_array_foreach(gen, index, piece) length += vectors_number(piece, "len");
 	struct bytes bytes = bytes_new(length);
-	json_array_foreach(gen, index, piece) {
+	json_array_foreach(gen, index, piece)
+	{
 		size_t part = vectors_number(piece, "len");
 		make_piece(piece, bytes.data + done, part);
 		done += part;

@@ -139,7 +139,8 @@ static bool take_shard(struct fake_cas *cas, const struct loopback_exchange *exc
 	struct shard_file file;
 	struct shard_xorb xorb;
 	size_t cursor = 0;
-	if (shard_reader_open(exchange->body, exchange->body_length, &reader, NULL) != HFKV_OK || reader.has_footer)
+	if (shard_reader_open(exchange->body, exchange->body_length, &reader, NULL) != HFKV_OK ||
+	    reader.has_footer)
 		return false;
 	while (shard_reader_next_xorb(&reader, &cursor, &xorb))
 		if (!find_xorb(cas, &xorb.hash))
@@ -153,7 +154,8 @@ static bool take_shard(struct fake_cas *cas, const struct loopback_exchange *exc
 
 static bool put_shard(struct fake_cas *cas, struct loopback_exchange *exchange, int version)
 {
-	static const char going_on[] = "{\"type\":\"validating\",\"verified\":1,\"total\":2}\n{\"type\":\"new_kind\"}\n";
+	static const char going_on[] =
+	    "{\"type\":\"validating\",\"verified\":1,\"total\":2}\n{\"type\":\"new_kind\"}\n";
 	char answer[512];
 	const char *last = "{\"type\":\"result\"}";
 	cas->counts.shard_puts++;
@@ -192,8 +194,9 @@ static void add_chunk(struct fake_plan *plan, const struct content_hash *xorb, u
 		last->chunk_end++;
 		last->raw_bytes += bytes;
 	} else if (plan->count < TERMS_MAX) {
-		plan->terms[plan->count++] =
-			(struct shard_term){ .xorb = *xorb, .chunk_start = chunk, .chunk_end = chunk + 1, .raw_bytes = bytes };
+		plan->terms[plan->count++] = (struct shard_term){
+			.xorb = *xorb, .chunk_start = chunk, .chunk_end = chunk + 1, .raw_bytes = bytes
+		};
 	}
 }
 
@@ -223,8 +226,8 @@ struct chunk_span {
 };
 
 /* What to fetch of one xorb: without a limit on terms one range that covers them all, else one a term. */
-static uint32_t collect_spans(const struct fake_cas *cas, const struct fake_plan *plan, const struct content_hash *xorb,
-			      struct chunk_span *spans)
+static uint32_t collect_spans(const struct fake_cas *cas, const struct fake_plan *plan,
+			      const struct content_hash *xorb, struct chunk_span *spans)
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < plan->count; i++) {
@@ -243,8 +246,8 @@ static uint32_t collect_spans(const struct fake_cas *cas, const struct fake_plan
 	return count;
 }
 
-static bool append_span(const struct xorb_listing *listing, const struct chunk_span *span, const char *url, int version,
-			struct byte_buf *json)
+static bool append_span(const struct xorb_listing *listing, const struct chunk_span *span, const char *url,
+			int version, struct byte_buf *json)
 {
 	uint32_t first = xorb_listing_record_start(listing, span->low);
 	uint32_t last = listing->chunks[span->high - 1].record_end - 1;
@@ -253,8 +256,7 @@ static bool append_span(const struct xorb_listing *listing, const struct chunk_s
 				       "{\"range\":{\"start\":%u,\"end\":%u},\"url\":\"%s\","
 				       "\"url_range\":{\"start\":%u,\"end\":%u}}",
 				       span->low, span->high, url, first, last);
-	return byte_buf_printf(json,
-			       "{\"chunks\":{\"start\":%u,\"end\":%u},\"bytes\":{\"start\":%u,\"end\":%u}}",
+	return byte_buf_printf(json, "{\"chunks\":{\"start\":%u,\"end\":%u},\"bytes\":{\"start\":%u,\"end\":%u}}",
 			       span->low, span->high, first, last);
 }
 
@@ -290,10 +292,10 @@ static bool format_plan(struct fake_cas *cas, const struct fake_plan *plan, int 
 	for (uint32_t i = 0; i < plan->count && ok; i++) {
 		char text[CONTENT_HASH_TEXT_BYTES];
 		content_hash_format(&plan->terms[i].xorb, text);
-		ok = byte_buf_printf(json,
-				     "%s{\"hash\":\"%s\",\"range\":{\"start\":%u,\"end\":%u},\"unpacked_length\":%u}",
-				     i ? "," : "", text, plan->terms[i].chunk_start, plan->terms[i].chunk_end,
-				     plan->terms[i].raw_bytes);
+		ok = byte_buf_printf(
+		    json, "%s{\"hash\":\"%s\",\"range\":{\"start\":%u,\"end\":%u},\"unpacked_length\":%u}",
+		    i ? "," : "", text, plan->terms[i].chunk_start, plan->terms[i].chunk_end,
+		    plan->terms[i].raw_bytes);
 	}
 	ok = ok && byte_buf_printf(json, "],\"%s\":{", version == 1 ? "fetch_info" : "xorbs");
 	const char *comma = "";
@@ -346,13 +348,15 @@ static void make_data(struct fake_cas *cas, struct loopback_exchange *exchange, 
 	cas->counts.data_gets++;
 	if (loopback_field(exchange, "Authorization", answer->header, sizeof(answer->header)))
 		cas->counts.with_auth_on_data++;
-	if (use_up(&cas->faults.expire_urls) || !xorb || !loopback_field(exchange, "Range", range, sizeof(range)) ||
-	    sscanf(range, "bytes=%u-%u", &first, &last) != 2 || last >= xorb->listing.records_bytes || first > last)
+	if (use_up(&cas->faults.expire_urls) || !xorb ||
+	    !loopback_field(exchange, "Range", range, sizeof(range)) ||
+	    sscanf(range, "bytes=%u-%u", &first, &last) != 2 || last >= xorb->listing.records_bytes ||
+	    first > last)
 		return;
 	answer->length = answer->send_length = last - first + 1;
 	snprintf(answer->header, sizeof(answer->header),
-		 "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %u-%u/%u\r\nContent-Length: %zu\r\n\r\n", first,
-		 last, xorb->listing.records_bytes, answer->length);
+		 "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes %u-%u/%u\r\nContent-Length: %zu\r\n\r\n",
+		 first, last, xorb->listing.records_bytes, answer->length);
 	answer->body = malloc(answer->length);
 	memcpy(answer->body, xorb->body + first, answer->length);
 	cas->counts.data_bytes += (unsigned)answer->length;

@@ -7,23 +7,25 @@
 
 #include "backend/cas/cas_client.h"
 
-/* How to misbehave. Set before a call, read by the server's threads under its lock. Counts go down as they are used. */
+/* How to misbehave. Set before a call, read by the server's threads under its lock. Counts go down as they are
+ * used. */
 struct fake_cas_faults {
-	bool v1_only;            /* v2 paths are 404 */
-	unsigned reject_tokens;  /* so many authorized calls get 401 */
-	unsigned expire_urls;    /* so many data requests get 403 */
-	unsigned cut_bodies;     /* so many data bodies end in the middle */
-	unsigned fail_calls;     /* so many calls other than for data get 503 */
-	unsigned flip_bytes;     /* so many data bodies have one byte changed */
-	unsigned retry_shards;   /* so many shard calls end with a retryable error line */
-	unsigned silent_shards;  /* so many shard calls end without a last line */
-	bool refuse_shards;      /* shard calls end with an error line */
-	bool drop_fetch_info;    /* reconstructions without any range to fetch */
-	bool move_ranges;        /* reconstructions after the first name other ranges */
+	bool v1_only;           /* v2 paths are 404 */
+	unsigned reject_tokens; /* so many authorized calls get 401 */
+	unsigned expire_urls;   /* so many data requests get 403 */
+	unsigned cut_bodies;    /* so many data bodies end in the middle */
+	unsigned fail_calls;    /* so many calls other than for data get 503 */
+	unsigned flip_bytes;    /* so many data bodies have one byte changed */
+	unsigned retry_shards;  /* so many shard calls end with a retryable error line */
+	unsigned silent_shards; /* so many shard calls end without a last line */
+	bool refuse_shards;     /* shard calls end with an error line */
+	bool drop_fetch_info;   /* reconstructions without any range to fetch */
+	bool move_ranges;       /* reconstructions after the first name other ranges */
 };
 
 struct fake_cas_counts {
-	unsigned token_fetches, xorb_puts, shard_puts, plans_v1, plans_v2, data_gets, data_bytes, with_auth_on_data;
+	unsigned token_fetches, xorb_puts, shard_puts, plans_v1, plans_v2, data_gets, data_bytes,
+	    with_auth_on_data;
 };
 
 struct fake_cas;

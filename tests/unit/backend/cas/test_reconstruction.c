@@ -24,7 +24,8 @@ static void check_plan(const json_t *answer, const struct reconstruction *plan)
 	uint64_t offset = 0;
 	assert_int_equal(plan->skip_bytes, vectors_number(answer, "offset_into_first_range"));
 	assert_int_equal(plan->term_count, json_array_size(terms));
-	json_array_foreach(terms, index, term) {
+	json_array_foreach(terms, index, term)
+	{
 		const struct reconstruction_term *got = &plan->terms[index];
 		const struct reconstruction_fetch *fetch = &plan->fetches[got->fetch];
 		const json_t *range = json_object_get(term, "range");
@@ -60,7 +61,8 @@ static void answers_of_the_vectors_become_plans(void **state)
 	(void)state;
 	json_t *file = vectors_load("reconstruction.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		const json_t *v1_answer = json_object_get(one, "v1"), *v2_answer = json_object_get(one, "v2");
 		struct reconstruction *v1 = parse_json(RECONSTRUCTION_V1, v1_answer);
 		struct reconstruction *v2 = parse_json(RECONSTRUCTION_V2, v2_answer);
@@ -80,14 +82,20 @@ static void answers_of_the_vectors_become_plans(void **state)
 
 #define HASH_A "00000000000000000000000000000000000000000000000000000000000000aa"
 #define TERM   "{\"hash\":\"" HASH_A "\",\"unpacked_length\":10,\"range\":{\"start\":1,\"end\":2}}"
-#define RANGES "{\"" HASH_A "\":[{\"url\":\"http://h/x\",\"ranges\":[{\"chunks\":{\"start\":0,\"end\":4}," \
-	       "\"bytes\":{\"start\":0,\"end\":99}}]}]}"
+#define RANGES                                                                                                    \
+	"{\"" HASH_A "\":[{\"url\":\"http://h/x\",\"ranges\":[{\"chunks\":{\"start\":0,\"end\":4},"               \
+	"\"bytes\":{\"start\":0,\"end\":99}}]}]}"
 
 static void answers_that_cannot_be_followed_are_refused(void **state)
 {
 	(void)state;
 	static const char *const answers[] = {
-		"", "null", "[]", "{", "{}", "\"x\"",
+		"",
+		"null",
+		"[]",
+		"{",
+		"{}",
+		"\"x\"",
 		"{\"offset_into_first_range\":0,\"terms\":[],\"xorbs\":" RANGES "}",
 		"{\"offset_into_first_range\":0,\"terms\":[" TERM "]}",
 		"{\"offset_into_first_range\":0,\"terms\":[" TERM "],\"xorbs\":{}}",
@@ -128,7 +136,7 @@ static void equal_ranges_of_several_terms_are_one_fetch(void **state)
 {
 	(void)state;
 	static const char answer[] =
-		"{\"offset_into_first_range\":9,\"terms\":[" TERM "," TERM "," TERM "],\"xorbs\":" RANGES "}";
+	    "{\"offset_into_first_range\":9,\"terms\":[" TERM "," TERM "," TERM "],\"xorbs\":" RANGES "}";
 	struct reconstruction *plan = NULL;
 	assert_int_equal(reconstruction_parse(RECONSTRUCTION_V2, answer, strlen(answer), &plan, NULL), HFKV_OK);
 	assert_int_equal(plan->fetch_count, 1);

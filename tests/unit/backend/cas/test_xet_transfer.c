@@ -65,7 +65,8 @@ static enum hfkv_status put_items(struct fixture *fixture, struct xet_upload_ite
 
 static struct xet_upload_item item_of(const struct bytes *bytes)
 {
-	return (struct xet_upload_item){ .name = "a", .memory = bytes->data, .fd = -1, .size_bytes = bytes->length };
+	return (
+	    struct xet_upload_item){ .name = "a", .memory = bytes->data, .fd = -1, .size_bytes = bytes->length };
 }
 
 /* Uploads one source that must succeed. */
@@ -80,7 +81,9 @@ static struct content_hash put_bytes(struct fixture *fixture, const struct bytes
 
 static struct xet_download download_of(const struct content_hash *hash, uint64_t size)
 {
-	return (struct xet_download){ .file = hash, .size_bytes = size, .length_bytes = size, .fd = -1, .call = in_time() };
+	return (struct xet_download){
+		.file = hash, .size_bytes = size, .length_bytes = size, .fd = -1, .call = in_time()
+	};
 }
 
 static enum hfkv_status get_bytes(struct fixture *fixture, const struct content_hash *hash, struct bytes *into,
@@ -109,11 +112,12 @@ static void expect_download(struct fixture *fixture, const struct content_hash *
 static struct bytes mixed_bytes(uint64_t seed, size_t length)
 {
 	char gen[512];
-	snprintf(gen, sizeof(gen),
-		 "[{\"op\":\"splitmix64\",\"seed\":%llu,\"len\":%zu},{\"op\":\"lines\",\"start\":%llu,\"len\":%zu},"
-		 "{\"op\":\"f32ramp\",\"start\":%llu,\"len\":%zu}]",
-		 (unsigned long long)seed, length / 3, (unsigned long long)seed, length / 3, (unsigned long long)seed,
-		 length - 2 * (length / 3));
+	snprintf(
+	    gen, sizeof(gen),
+	    "[{\"op\":\"splitmix64\",\"seed\":%llu,\"len\":%zu},{\"op\":\"lines\",\"start\":%llu,\"len\":%zu},"
+	    "{\"op\":\"f32ramp\",\"start\":%llu,\"len\":%zu}]",
+	    (unsigned long long)seed, length / 3, (unsigned long long)seed, length / 3, (unsigned long long)seed,
+	    length - 2 * (length / 3));
 	json_t *json = json_loads(gen, 0, NULL);
 	struct bytes bytes = vectors_generate(json);
 	json_decref(json);
@@ -123,8 +127,8 @@ static struct bytes mixed_bytes(uint64_t seed, size_t length)
 static void every_size_comes_back_from_memory_and_file(void **state)
 {
 	struct fixture *fixture = *state;
-	static const size_t sizes[] = { 1,	8 * KIB - 1,   8 * KIB, 8 * KIB + 1, 128 * KIB - 1, 128 * KIB,
-					128 * KIB + 1, 3 * MIB + 5 };
+	static const size_t sizes[] = { 1,         8 * KIB - 1,   8 * KIB,    8 * KIB + 1, 128 * KIB - 1,
+					128 * KIB, 128 * KIB + 1, 3 * MIB + 5 };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct bytes bytes = mixed_bytes(100 + i, sizes[i]);
 		struct content_hash from_memory = put_bytes(fixture, &bytes);
@@ -161,9 +165,16 @@ static void any_range_is_read_exactly(void **state)
 	struct content_hash hash = put_bytes(fixture, &bytes);
 	static const struct {
 		uint64_t offset, length, want;
-	} ranges[] = { { 0, 1, 1 },	      { 0, 70000, 70000 },  { 1, 1, 1 },	     { 65000, 200000, 200000 },
-		       { MIB - 1, 1, 1 },     { MIB - 1, 500, 1 },  { 300000, MIB, MIB - 300000 }, { MIB, 10, 0 },
-		       { 5, 0, 0 },	      { MIB + 5, 10, 0 } };
+	} ranges[] = { { 0, 1, 1 },
+		       { 0, 70000, 70000 },
+		       { 1, 1, 1 },
+		       { 65000, 200000, 200000 },
+		       { MIB - 1, 1, 1 },
+		       { MIB - 1, 500, 1 },
+		       { 300000, MIB, MIB - 300000 },
+		       { MIB, 10, 0 },
+		       { 5, 0, 0 },
+		       { MIB + 5, 10, 0 } };
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
 		struct xet_download download = download_of(&hash, bytes.length);
 		uint64_t got = 99;
@@ -271,8 +282,8 @@ static void passing_failures_are_lived_through(void **state)
 {
 	struct fixture *fixture = *state;
 	static const struct fake_cas_faults faults[] = {
-		{ .reject_tokens = 1 }, { .fail_calls = 2 },	{ .cut_bodies = 1 },
-		{ .expire_urls = 1 },	{ .retry_shards = 1 },	{ .silent_shards = 1 },
+		{ .reject_tokens = 1 }, { .fail_calls = 2 },   { .cut_bodies = 1 },
+		{ .expire_urls = 1 },   { .retry_shards = 1 }, { .silent_shards = 1 },
 	};
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		struct bytes bytes = mixed_bytes(50 + i, 400000);
@@ -312,11 +323,13 @@ static void lasting_failures_get_their_status(void **state)
 {
 	struct fixture *fixture = *state;
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(download_under(fixture, (struct fake_cas_faults){ .flip_bytes = 1 }, &fault), HFKV_CORRUPT);
+	assert_int_equal(download_under(fixture, (struct fake_cas_faults){ .flip_bytes = 1 }, &fault),
+			 HFKV_CORRUPT);
 	assert_string_not_equal(fault.text, "");
 	assert_int_equal(download_under(fixture, (struct fake_cas_faults){ .expire_urls = 1000 }, &fault),
 			 HFKV_FORBIDDEN);
-	assert_int_equal(download_under(fixture, (struct fake_cas_faults){ .reject_tokens = 1000 }, &fault), HFKV_AUTH);
+	assert_int_equal(download_under(fixture, (struct fake_cas_faults){ .reject_tokens = 1000 }, &fault),
+			 HFKV_AUTH);
 }
 
 static void an_unknown_file_is_not_found(void **state)
@@ -336,7 +349,8 @@ static void a_wrong_size_is_found_out(void **state)
 	got.length = 300001;
 	assert_int_equal(get_bytes(fixture, &hash, &got, NULL), HFKV_CORRUPT);
 	got.length = 299999;
-	/* Fewer bytes than the file has: its chunks are read, their hash is right, and still it is not that file. */
+	/* Fewer bytes than the file has: its chunks are read, their hash is right, and still it is not that file.
+	 */
 	got.data[299999] = 0xaa;
 	assert_int_equal(get_bytes(fixture, &hash, &got, NULL), HFKV_CORRUPT);
 	assert_int_equal(got.data[299999], 0xaa);
@@ -357,8 +371,8 @@ static void a_refused_shard_fails_every_item(void **state)
 	bytes_done(&bytes);
 }
 
-/* A source that changes between the passes: both sources share one xorb, so the first word of progress comes when all is
- * hashed and the body has begun to go out. */
+/* A source that changes between the passes: both sources share one xorb, so the first word of progress comes when
+ * all is hashed and the body has begun to go out. */
 struct changer {
 	int fd;
 };
@@ -376,7 +390,8 @@ static void a_source_that_changes_fails_alone(void **state)
 	struct fixture *fixture = *state;
 	struct bytes good = vectors_random(16, 4 * MIB), bad = vectors_random(17, 31 * MIB);
 	struct changer changer = { .fd = file_with(&bad) };
-	struct xet_upload_item items[2] = { item_of(&good), { .name = "bad", .fd = changer.fd, .size_bytes = bad.length } };
+	struct xet_upload_item items[2] = { item_of(&good),
+					    { .name = "bad", .fd = changer.fd, .size_bytes = bad.length } };
 	const struct xet_upload upload = { .items = items,
 					   .item_count = 2,
 					   .progress = change_once,
@@ -421,7 +436,9 @@ static void progress_can_cancel_both_ways(void **state)
 	struct content_hash hash = put_bytes(fixture, &bytes);
 	struct bytes other = vectors_random(20, 2 * MIB);
 	struct xet_upload_item item = item_of(&other);
-	const struct xet_upload upload = { .items = &item, .item_count = 1, .progress = refuse_progress, .call = in_time() };
+	const struct xet_upload upload = {
+		.items = &item, .item_count = 1, .progress = refuse_progress, .call = in_time()
+	};
 	assert_int_equal(xet_upload_session_run(fixture->client, &upload, NULL), HFKV_CANCELLED);
 	struct xet_download download = download_of(&hash, bytes.length);
 	uint64_t got;
@@ -437,7 +454,9 @@ static void deadlines_are_kept(void **state)
 	struct fixture *fixture = *state;
 	struct bytes bytes = vectors_random(21, MIB);
 	struct xet_upload_item item = item_of(&bytes);
-	const struct xet_upload upload = { .items = &item, .item_count = 1, .call = { .deadline = deadline_after_ms(0) } };
+	const struct xet_upload upload = { .items = &item,
+					   .item_count = 1,
+					   .call = { .deadline = deadline_after_ms(0) } };
 	assert_int_equal(xet_upload_session_run(fixture->client, &upload, NULL), HFKV_TIMEOUT);
 	bytes_done(&bytes);
 }

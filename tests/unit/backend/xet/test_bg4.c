@@ -25,7 +25,8 @@ static void grouping_follows_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("bg4.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		const json_t *gen = json_object_get(one, "gen");
 		struct bytes in = gen ? vectors_generate(gen) : vectors_from_hex(vectors_text(one, "in_hex"));
 		uint8_t *out = malloc(in.length + 1), *back = malloc(in.length + 1);

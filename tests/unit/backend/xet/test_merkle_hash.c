@@ -9,7 +9,8 @@ static void hash_strings_follow_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("hash_string.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes raw = vectors_from_hex(vectors_text(one, "raw_bytes_hex"));
 		struct content_hash hash;
 		assert_int_equal(raw.length, sizeof(hash.bytes));
@@ -27,7 +28,8 @@ static void chunk_hashes_follow_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("chunk_hash.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes input = vectors_generate(json_object_get(one, "gen"));
 		struct content_hash hash;
 		merkle_hash_xet_chunk(input.data, input.length, &hash);
@@ -45,7 +47,8 @@ static void keyed_hashes_follow_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("hmac.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes key = vectors_from_hex(vectors_text(one, "key_raw_hex"));
 		struct content_hash message = vectors_hash(one, "msg"), out;
 		merkle_hash_keyed(key.data, &message, &out);
@@ -78,12 +81,14 @@ static void merkle_roots_follow_the_vectors(void **state)
 	struct bytes salt = vectors_from_hex(vectors_text(file, "salt_raw_hex"));
 	struct merkle_root root;
 	size_t index, leaf_index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct content_hash got, hash;
 		merkle_root_init(&root);
 		if (json_object_get(one, "leaf_gen"))
 			add_generated_leaves(&root, json_object_get(one, "leaf_gen"));
-		json_array_foreach(json_object_get(one, "leaves"), leaf_index, leaf) {
+		json_array_foreach(json_object_get(one, "leaves"), leaf_index, leaf)
+		{
 			hash = vectors_parse_hash(json_string_value(json_array_get(leaf, 0)));
 			merkle_root_add(&root, &hash, (uint64_t)json_integer_value(json_array_get(leaf, 1)));
 		}

@@ -88,7 +88,8 @@ static void check_queries(const json_t *queries, const struct shard_reader *read
 {
 	const json_t *one;
 	size_t index;
-	json_array_foreach(queries, index, one) {
+	json_array_foreach(queries, index, one)
+	{
 		struct content_hash plain = vectors_hash(one, "plain_chunk_hash"), absent = { .bytes = { 7 } };
 		struct shard_xorb xorb;
 		uint32_t at = 0;
@@ -104,7 +105,8 @@ static void shards_of_the_vectors_are_read(void **state)
 	(void)state;
 	json_t *vectors = vectors_load("shards.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(vectors, "cases"), index, one) {
+	json_array_foreach(json_object_get(vectors, "cases"), index, one)
+	{
 		struct bytes bytes = vectors_read(vectors_text(one, "file"));
 		struct shard_reader reader = open_shard(&bytes);
 		struct shard_file file;
@@ -141,7 +143,8 @@ static struct xorb_listing listing_of(const json_t *want)
 	for (uint32_t i = 0; i < listing.chunk_count; i++) {
 		const json_t *chunk = json_array_get(chunks, i);
 		listing.chunks[i].hash = vectors_hash(chunk, "hash");
-		listing.chunks[i].raw_end = (uint32_t)(vectors_number(chunk, "start") + vectors_number(chunk, "len"));
+		listing.chunks[i].raw_end =
+		    (uint32_t)(vectors_number(chunk, "start") + vectors_number(chunk, "len"));
 	}
 	return listing;
 }
@@ -171,9 +174,8 @@ static bool has_sha256(const json_t *one)
 {
 	const json_t *file;
 	size_t index;
-	json_array_foreach(json_object_get(one, "files"), index, file)
-		if (json_is_string(json_object_get(file, "sha256")))
-			return true;
+	json_array_foreach(json_object_get(one, "files"), index,
+			   file) if (json_is_string(json_object_get(file, "sha256"))) return true;
 	return false;
 }
 
@@ -182,7 +184,8 @@ static void uploads_are_written_byte_for_byte(void **state)
 	(void)state;
 	json_t *vectors = vectors_load("shards.json"), *one, *part;
 	size_t index, i, compared = 0;
-	json_array_foreach(json_object_get(vectors, "cases"), index, one) {
+	json_array_foreach(json_object_get(vectors, "cases"), index, one)
+	{
 		struct shard_writer *writer = NULL;
 		struct fault fault = FAULT_NONE;
 		struct byte_buf buf = BYTE_BUF_INIT(SHARD_MAX_BYTES);
@@ -190,9 +193,9 @@ static void uploads_are_written_byte_for_byte(void **state)
 			continue;
 		struct bytes bytes = vectors_read(vectors_text(one, "file"));
 		assert_int_equal(shard_writer_new(&writer, &fault), HFKV_OK);
-		json_array_foreach(json_object_get(one, "files"), i, part)
-			write_file(writer, part);
-		json_array_foreach(json_object_get(one, "xorbs"), i, part) {
+		json_array_foreach(json_object_get(one, "files"), i, part) write_file(writer, part);
+		json_array_foreach(json_object_get(one, "xorbs"), i, part)
+		{
 			struct xorb_listing listing = listing_of(part);
 			assert_int_equal(shard_writer_add_xorb(writer, &listing, &fault), HFKV_OK);
 			xorb_listing_done(&listing);

@@ -74,7 +74,8 @@ static void cuts_follow_the_vectors_for_every_span_size(void **state)
 	static const size_t spans[] = { SIZE_MAX, 8127, 65537, 700001, 1000, 8191 };
 	json_t *file = vectors_load("chunking.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes input = vectors_generate(json_object_get(one, "gen"));
 		assert_int_equal(input.length, vectors_number(one, "len"));
 		for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++)
@@ -111,7 +112,8 @@ static void check_hashes(const json_t *one, const struct bytes *input)
 	vectors_expect_hash(&hash, vectors_text(one, "file_hash"));
 	range_hash_finish(&range_hash, &hash);
 	vectors_expect_hash(&hash, vectors_text(one, "range_hash_all"));
-	json_array_foreach(json_object_get(one, "range_hashes"), index, range) {
+	json_array_foreach(json_object_get(one, "range_hashes"), index, range)
+	{
 		range_hash_init(&range_hash);
 		for (uint64_t i = vectors_number(range, "start"); i < vectors_number(range, "end"); i++)
 			range_hash_add(&range_hash, &hashes[i]);
@@ -126,7 +128,8 @@ static void hashes_of_files_and_ranges_follow_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("chunking.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes input = vectors_generate(json_object_get(one, "gen"));
 		check_hashes(one, &input);
 		bytes_done(&input);
@@ -143,8 +146,8 @@ static void cut_slowly(const struct bytes *input, struct cuts *ret_cuts)
 	for (size_t i = 0; i < input->length; i++) {
 		h = (h << 1) + xet_gear_table[input->data[i]];
 		n++;
-		if ((n >= XET_CHUNK_MIN_BYTES && (h & UINT64_C(0xffff000000000000)) == 0) || n == XET_CHUNK_MAX_BYTES ||
-		    i + 1 == input->length) {
+		if ((n >= XET_CHUNK_MIN_BYTES && (h & UINT64_C(0xffff000000000000)) == 0) ||
+		    n == XET_CHUNK_MAX_BYTES || i + 1 == input->length) {
 			ret_cuts->lengths[ret_cuts->count++] = n;
 			h = n = 0;
 		}

@@ -98,10 +98,12 @@ static void bodies_of_the_vectors_decode(void **state)
 	setup(&to);
 	json_t *file = vectors_load("xorbs.json"), *one, *chunk;
 	size_t index, i;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes body = vectors_read(vectors_text(one, "upload_file"));
 		struct bytes raw = { .data = malloc(OUT_MAX) };
-		json_array_foreach(json_object_get(one, "chunks"), i, chunk) {
+		json_array_foreach(json_object_get(one, "chunks"), i, chunk)
+		{
 			struct bytes piece = vectors_generate(json_object_get(chunk, "gen"));
 			memcpy(raw.data + raw.length, piece.data, piece.length);
 			raw.length += piece.length;
@@ -133,7 +135,8 @@ static void every_kind_of_lz4_frame_decodes(void **state)
 	setup(&to);
 	json_t *file = vectors_load("lz4_frames.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes frame = vectors_read(vectors_text(one, "file"));
 		struct bytes raw = vectors_generate(json_object_get(one, "gen"));
 		struct bytes body = wrap_frame(&frame, (uint32_t)raw.length);
@@ -180,8 +183,7 @@ static void malformed_bodies_get_a_status(void **state)
 	setup(&to);
 	json_t *file = vectors_load("xorb_malformed.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one)
-		check_malformed(one, &to);
+	json_array_foreach(json_object_get(file, "cases"), index, one) check_malformed(one, &to);
 	assert_true(index > 15);
 	json_decref(file);
 	free(to.out);

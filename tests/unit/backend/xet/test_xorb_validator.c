@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static enum hfkv_status validate(const uint8_t *body, size_t length, size_t span_bytes, struct xorb_listing *ret_listing)
+static enum hfkv_status validate(const uint8_t *body, size_t length, size_t span_bytes,
+				 struct xorb_listing *ret_listing)
 {
 	struct xorb_validator *validator = NULL;
 	struct fault fault = FAULT_NONE;
@@ -49,16 +50,16 @@ static void bodies_of_the_vectors_are_listed(void **state)
 	static const size_t spans[] = { 1, 100, 1 << 20 };
 	json_t *file = vectors_load("xorbs.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one)
-		for (size_t form = 0; form < 2; form++)
-			for (size_t s = 0; s < 3; s++) {
-				struct bytes body = vectors_read(vectors_text(one, forms[form]));
-				struct xorb_listing listing = { 0 };
-				assert_int_equal(validate(body.data, body.length, spans[s], &listing), HFKV_OK);
-				check_listing(one, &listing);
-				xorb_listing_done(&listing);
-				bytes_done(&body);
-			}
+	json_array_foreach(json_object_get(file, "cases"), index, one) for (size_t form = 0; form < 2;
+									    form++) for (size_t s = 0; s < 3; s++)
+	{
+		struct bytes body = vectors_read(vectors_text(one, forms[form]));
+		struct xorb_listing listing = { 0 };
+		assert_int_equal(validate(body.data, body.length, spans[s], &listing), HFKV_OK);
+		check_listing(one, &listing);
+		xorb_listing_done(&listing);
+		bytes_done(&body);
+	}
 	json_decref(file);
 }
 
@@ -67,7 +68,8 @@ static void footers_are_written_as_in_the_vectors(void **state)
 	(void)state;
 	json_t *file = vectors_load("xorbs.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one) {
+	json_array_foreach(json_object_get(file, "cases"), index, one)
+	{
 		struct bytes body = vectors_read(vectors_text(one, "footer_file"));
 		size_t records = vectors_number(one, "footer_start");
 		struct xorb_listing listing = { 0 }, again = { 0 };
@@ -93,14 +95,15 @@ static void captured_uploads_are_listed(void **state)
 	json_t *file = vectors_load("captured.json"), *upload, *one;
 	size_t index, i;
 	json_array_foreach(json_object_get(file, "uploads"), index, upload)
-		json_array_foreach(json_object_get(upload, "xorbs"), i, one) {
-			struct bytes body = vectors_read(vectors_text(one, "file"));
-			struct xorb_listing listing = { 0 };
-			assert_int_equal(validate(body.data, body.length, 1000, &listing), HFKV_OK);
-			vectors_expect_hash(&listing.hash, vectors_text(one, "hash"));
-			xorb_listing_done(&listing);
-			bytes_done(&body);
-		}
+	    json_array_foreach(json_object_get(upload, "xorbs"), i, one)
+	{
+		struct bytes body = vectors_read(vectors_text(one, "file"));
+		struct xorb_listing listing = { 0 };
+		assert_int_equal(validate(body.data, body.length, 1000, &listing), HFKV_OK);
+		vectors_expect_hash(&listing.hash, vectors_text(one, "hash"));
+		xorb_listing_done(&listing);
+		bytes_done(&body);
+	}
 	assert_true(index > 1);
 	json_decref(file);
 }

@@ -43,7 +43,8 @@ static void check_round_trip(const json_t *one, struct xorb_writer *writer, stru
 	struct fault fault = FAULT_NONE;
 	json_t *chunk;
 	size_t i;
-	json_array_foreach(json_object_get(one, "chunks"), i, chunk) {
+	json_array_foreach(json_object_get(one, "chunks"), i, chunk)
+	{
 		struct bytes raw = vectors_generate(json_object_get(chunk, "gen"));
 		add_chunk(writer, packer, scheme_named(vectors_text(one, "requested_scheme")), &raw, &body);
 		bytes_done(&raw);
@@ -72,8 +73,7 @@ static void what_is_written_reads_back_under_the_vectors_hash(void **state)
 	assert_int_equal(chunk_packer_new(&packer, &fault), HFKV_OK);
 	json_t *file = vectors_load("xorbs.json"), *one;
 	size_t index;
-	json_array_foreach(json_object_get(file, "cases"), index, one)
-		check_round_trip(one, writer, packer);
+	json_array_foreach(json_object_get(file, "cases"), index, one) check_round_trip(one, writer, packer);
 	assert_true(index > 3);
 	json_decref(file);
 	chunk_packer_free(packer);
