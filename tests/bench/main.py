@@ -19,7 +19,7 @@ sys.path[:0] = [str(CHECKOUT / "tests" / "e2e"), str(pathlib.Path(__file__).pare
 from harness import Server # noqa: E402
 from report import Report, Skipped # noqa: E402
 
-SECTIONS = ["request_counts", "hub_transfer", "staged_read", "listing"]
+SECTIONS = ["request_counts", "hub_transfer", "staged_read", "listing", "lmcache_l2", "lmcache_connector"]
 
 
 class Context:

@@ -57,7 +57,7 @@ def test_a_cancelled_get_leaves_new_bytes_alone(engine, bucket, staging, server)
 def test_lmcache_timeout_of_a_get_is_a_miss_and_the_next_one_works(engine, bucket, staging, server):
     writer, connector = bucket_engine(engine, bucket, staging)
     writer.put(connector, writer.key(1), 1)
-    lm, reader = fresh_reader(engine, bucket, staging)
+    lm, reader = fresh_reader(engine, bucket, staging, blocking_timeout_secs=4)
     unused = lm.memory_in_use()
     server.faults({"route": "xorb-data", "stall_after_bytes": 1})
 
