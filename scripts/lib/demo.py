@@ -17,6 +17,7 @@ sys.path.insert(0, str(CHECKOUT / "tests" / "e2e"))
 
 from harness import HubClient, Server, kv_samples, store_like_lmcache # noqa: E402
 from harness.mount import mounted_at # noqa: E402
+from harness.program import is_alive # noqa: E402
 
 BUCKET = "demo/kv"
 PREFIX = "prod"
@@ -127,7 +128,7 @@ class Demo:
         staging = dict(self.mountpoints)[mountpoint]
         left = [path for path in staging.rglob("*") if path.is_file()]
         check(not mounted_at(mountpoint), "the mount is still there")
-        check(not pathlib.Path(f"/proc/{status['pid']}").exists(), "the daemon still runs")
+        check(not is_alive(status["pid"]), "the daemon still runs")
         check(not left, f"staged files are left: {left}")
         self.say("gone: no mount, no process, no staged file")
 

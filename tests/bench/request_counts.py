@@ -1,12 +1,11 @@
 """How many requests the main flows cost, counted by the server."""
 
 import collections
-import concurrent.futures
 import json
 import os
 from urllib.parse import quote
 
-from harness import Mount
+from harness import Mount, at_once
 from measure import write_random
 from report import Row
 
@@ -53,8 +52,7 @@ def exists_through_the_cache(context, prefix, count):
 def mount_rows(context, prefix):
     with Mount(context.server, context.url(prefix), context.directory, "--chunk-bytes", SMALL, "--negative-ttl", 60) as mount:
         context.server.reset_requests()
-        with concurrent.futures.ThreadPoolExecutor(1000) as pool:
-            sizes = list(pool.map(lambda number: os.stat(mount / file_name(number)).st_size, range(1000)))
+        sizes = at_once(1000, lambda number: os.stat(mount / file_name(number)).st_size)
         assert sizes == [SMALL] * 1000
         calls = context.server.requests().get("paths-info", 0)
         yield Row("1000 concurrent cold stats through the mount: paths-info calls", str(calls), "at most 10", 1 <= calls <= 10)

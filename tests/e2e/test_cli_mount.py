@@ -12,7 +12,7 @@ import pytest
 
 from harness import BIN, Mount, MountError, eventually, random_body, seconds, store_like_lmcache
 from harness.mount import mounted_at
-from harness.program import run
+from harness.program import is_alive, run
 
 SIZE = 64 * 1024
 NAME = "m@1@0@ab12@half.data"
@@ -55,9 +55,9 @@ def test_background_start_returns_when_the_mount_answers(background, url, server
     store_like_lmcache(mountpoint, NAME, body)
     assert (mountpoint / NAME).read_bytes() == body
     found = json.loads(run(["status", mountpoint, "--json"], server.environment()).text)["mounts"][0]
-    assert found["state"] == "running" and pathlib.Path(f"/proc/{found['pid']}").exists()
+    assert found["state"] == "running" and is_alive(found["pid"])
     assert run(["umount", mountpoint], server.environment()).code == 0
-    assert mounted_at(mountpoint) is None and not pathlib.Path(f"/proc/{found['pid']}").exists()
+    assert mounted_at(mountpoint) is None and not is_alive(found["pid"])
 
 
 def test_empty_prefix_mounts_and_takes_the_first_chunk(mount, server, bucket, url):

@@ -13,9 +13,9 @@ from .hub_client import HubClient
 from .mount import Mount, MountError
 from .program import BIN, Program, Result, clean_environment
 from .server import Server
-from .waiting import TIME_SCALE, eventually, seconds
+from .waiting import TIME_SCALE, at_once, eventually, seconds
 
 __all__ = [
-    "BIN", "HubClient", "KvSample", "Mount", "MountError", "Program", "Result", "Server", "TIME_SCALE", "clean_environment",
-    "eventually", "kv_samples", "random_body", "seconds", "store_like_lmcache",
+    "BIN", "HubClient", "KvSample", "Mount", "MountError", "Program", "Result", "Server", "TIME_SCALE", "at_once",
+    "clean_environment", "eventually", "kv_samples", "random_body", "seconds", "store_like_lmcache",
 ]

@@ -1,5 +1,6 @@
 """`hfkv mount` in the foreground, on a mountpoint and a staging directory of its own."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -71,7 +72,12 @@ class Mount:
     def _answers_or_ended(self):
         if not self.program.running:
             return True
-        return self.is_mounted() and os.stat(self.path)
+        try:
+            return self.is_mounted() and os.stat(self.path)
+        except OSError as error: # a dead mount that the starting one is about to replace
+            if error.errno != errno.ENOTCONN:
+                raise
+            return False
 
     def is_mounted(self):
         return mounted_at(self.path) is not None

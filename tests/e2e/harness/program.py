@@ -46,6 +46,15 @@ class Result:
         return self.text.splitlines()
 
 
+def is_alive(pid):
+    """Whether the process runs; one that has ended and was not waited for by its parent does not."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(") ", 1)[1][0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def check_sanitizer(text, command):
     if SANITIZER_REPORT.search(text):
         raise AssertionError(f"sanitizer report from {command}:\n{text}")

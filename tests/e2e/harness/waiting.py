@@ -1,6 +1,8 @@
 """Bounded waiting."""
 
+import concurrent.futures
 import os
+import threading
 import time
 
 SANITIZED = os.environ.get("HFKV_SANITIZE", "") not in ("", "0")
@@ -22,3 +24,15 @@ def eventually(condition, within=5.0, what="the condition"):
         if time.monotonic() > end:
             raise AssertionError(f"{what} did not come true within {seconds(within)} s")
         time.sleep(0.01)
+
+
+def at_once(count, function):
+    """[function(0), ...], each in a thread of its own that waited until all were there."""
+    gate = threading.Barrier(count)
+
+    def wait_and_run(number):
+        gate.wait(seconds(60))
+        return function(number)
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        return list(pool.map(wait_and_run, range(count)))
