@@ -152,7 +152,7 @@ MUST_CHECK enum hfkv_status kv_cache_publish(struct kv_cache *cache, struct stag
  * blocks. Writers ask it when a name is made, so that a bad one fails at create and not at upload. */
 MUST_CHECK enum hfkv_status kv_cache_check_path(struct kv_cache *cache, const char *path);
 
-/* The size rule alone, for a body about to be published: OK, PARTIAL_KV_CHUNK, OVERSIZE. Never blocks. */
+/* The size rule alone, for a body about to be published: OK, PARTIAL_KV_CHUNK, OVERSIZE. A refusal is counted. Never blocks. */
 MUST_CHECK enum hfkv_status kv_cache_check_size(struct kv_cache *cache, const char *path, uint64_t size_bytes,
 						struct fault *fault);
 

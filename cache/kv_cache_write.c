@@ -27,12 +27,6 @@ enum hfkv_status kv_cache_check_path(struct kv_cache *cache, const char *path)
 enum hfkv_status kv_cache_check_size(struct kv_cache *cache, const char *path, uint64_t size_bytes,
 				     struct fault *fault)
 {
-	return kv_chunk_check_incoming(&cache->check, path, size_bytes, fault);
-}
-
-/* The check of something that is being stored: refusals are counted. */
-static enum hfkv_status admit(struct kv_cache *cache, const char *path, uint64_t size_bytes, struct fault *fault)
-{
 	struct fault refusal = FAULT_NONE;
 	enum hfkv_status status = kv_chunk_check_incoming(&cache->check, path, size_bytes, &refusal);
 	if (status == HFKV_OK)
@@ -113,7 +107,7 @@ enum hfkv_status kv_cache_publish(struct kv_cache *cache, struct staged_file *bo
 	uint64_t size_bytes = staged_file_size(body);
 	enum hfkv_status status = kv_cache_check_writable(cache, path, fault);
 	if (status == HFKV_OK)
-		status = admit(cache, path, size_bytes, fault);
+		status = kv_cache_check_size(cache, path, size_bytes, fault);
 	if (status != HFKV_OK)
 		return status;
 	struct store_job job = { .path = path };
@@ -181,7 +175,7 @@ enum hfkv_status kv_cache_put_many(struct kv_cache *cache, struct object_put *pu
 		return fault_set(fault, HFKV_NO_MEMORY, "store: out of memory");
 	for (size_t i = 0; i < count; i++) {
 		puts[i].fault = FAULT_NONE;
-		puts[i].status = admit(cache, puts[i].path, puts[i].source.size_bytes, &puts[i].fault);
+		puts[i].status = kv_cache_check_size(cache, puts[i].path, puts[i].source.size_bytes, &puts[i].fault);
 		if (puts[i].status == HFKV_OK)
 			puts[i].status = add_put(cache, &batch, &puts[i], i);
 	}
@@ -282,7 +276,7 @@ static enum hfkv_status check_rename(struct kv_cache *cache, const char *from, c
 	if (answers[1].status == HFKV_OK && (flags & KV_CACHE_RENAME_NO_REPLACE))
 		return fault_set(fault, HFKV_EXISTS, "'%s' exists", to);
 	*ret_info = answers[0].meta.info;
-	return admit(cache, to, ret_info->size_bytes, fault);
+	return kv_cache_check_size(cache, to, ret_info->size_bytes, fault);
 }
 
 /* Renames in the bucket and in what is known; both paths are claimed. */
