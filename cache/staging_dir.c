@@ -78,7 +78,14 @@ static enum hfkv_status choose_name(struct staging_dir *dir, const struct stagin
 static bool take_lock(struct staging_dir *dir)
 {
 	dir->lock_fd = openat(dir->dir_fd, STAGING_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return dir->lock_fd >= 0 && flock(dir->lock_fd, LOCK_EX | LOCK_NB) == 0;
+	if (dir->lock_fd < 0 || flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	/* Between the two calls a sweeper may have locked it, removed it and gone: then this is the lock of nothing. */
+	struct stat attributes;
+	if (fstat(dir->lock_fd, &attributes) == 0 && attributes.st_nlink > 0)
+		return true;
+	errno = ENOENT;
+	return false;
 }
 
 static enum hfkv_status make_private_dir(struct staging_dir *dir, const struct staging_dir_settings *settings,

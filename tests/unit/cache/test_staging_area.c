@@ -291,6 +291,35 @@ static void only_the_dead_are_cleared_away(void **state)
 	assert_int_equal(rmdir(target), 0);
 }
 
+/* The place, or NULL when a start failed. */
+static void *start_and_end_often(void *place)
+{
+	struct staging_area_settings settings = { .directory = place, .label = "unit", .limit_bytes = 4 * CHUNK };
+	for (int round = 0; round < 200; round++) {
+		struct staging_area *area = NULL;
+		if (staging_area_new(&settings, &area, NULL) != HFKV_OK)
+			return NULL;
+		staging_area_free(area);
+	}
+	return place;
+}
+
+static void starts_beside_each_other_are_not_taken_for_dead(void **state)
+{
+	(void)state;
+	char place[64] = "/dev/shm/hfkv-unit-XXXXXX";
+	assert_non_null(mkdtemp(place));
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, start_and_end_often, place), 0);
+	for (int i = 0; i < 4; i++) {
+		void *worked = NULL;
+		pthread_join(threads[i], &worked);
+		assert_non_null(worked);
+	}
+	assert_int_equal(rmdir(place), 0);
+}
+
 static void a_limit_below_one_chunk_is_refused(void **state)
 {
 	(void)state;
@@ -328,6 +357,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_others_removed_is_a_miss),
 		cmocka_unit_test(the_directory_is_private),
 		cmocka_unit_test(only_the_dead_are_cleared_away),
+		cmocka_unit_test(starts_beside_each_other_are_not_taken_for_dead),
 		cmocka_unit_test(a_limit_below_one_chunk_is_refused),
 		cmocka_unit_test(default_limits_fit_the_place),
 	};
