@@ -95,7 +95,8 @@ MUST_CHECK enum hfkv_status kv_cache_list(struct kv_cache *cache, const char *di
 MUST_CHECK enum hfkv_status kv_cache_directory_exists(struct kv_cache *cache, const char *directory,
 						      struct deadline deadline, struct fault *fault);
 
-/* Every file at any depth, relative paths; the size rule applied; never from the cache. May block on the network. */
+/* Every file at any depth, relative paths; the size rule applied; never from the cache. Blocks on the network, page after
+ * page, by `deadline` alone: of a large bucket it may take longer than the cache's timeout. */
 MUST_CHECK enum hfkv_status kv_cache_list_recursive(struct kv_cache *cache, const char *directory, kv_cache_visit visit,
 						    void *context, struct deadline deadline, struct fault *fault);
 

@@ -61,11 +61,10 @@ enum hfkv_status kv_cache_stat_many(struct kv_cache *cache, struct kv_cache_ques
 		return fault_set(fault, HFKV_NO_MEMORY, "stat: out of memory");
 	for (size_t i = 0; i < count; i++)
 		answers[i].path = questions[i].path;
-	size_t cached = 0;
-	enum hfkv_status status = meta_wait_for(cache->batcher, cache->meta, answers, count,
-						kv_cache_bound(cache, deadline), &cached, fault);
-	atomic_fetch_add(&cache->stats_from_cache, cached);
+	enum hfkv_status status =
+		meta_wait_for(cache->batcher, cache->meta, answers, count, kv_cache_bound(cache, deadline), fault);
 	for (size_t i = 0; i < count; i++) {
+		atomic_fetch_add(&cache->stats_from_cache, answers[i].cached);
 		questions[i].status = answers[i].status;
 		questions[i].entry = entry_of(&answers[i].meta);
 	}

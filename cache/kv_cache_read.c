@@ -16,7 +16,7 @@ static enum hfkv_status find_object(struct kv_cache *cache, const char *path, st
 				    struct object_info *ret_info, struct fault *fault)
 {
 	struct meta_answer answer = { .path = path };
-	enum hfkv_status status = meta_wait_for(cache->batcher, cache->meta, &answer, 1, deadline, NULL, fault);
+	enum hfkv_status status = meta_wait_for(cache->batcher, cache->meta, &answer, 1, deadline, fault);
 	if (status == HFKV_OK && (answer.status == HFKV_INVALID || answer.status == HFKV_OVERSIZE))
 		return fault_set(fault, answer.status, "'%s' cannot be an object path", path);
 	if (status == HFKV_OK && answer.status == HFKV_OK)
@@ -200,7 +200,7 @@ enum hfkv_status kv_cache_load_many(struct kv_cache *cache, struct kv_cache_load
 		loads[i].fault = FAULT_NONE;
 	}
 	struct fault unanswered = FAULT_NONE;
-	if (meta_wait_for(cache->batcher, cache->meta, answers, count, deadline, NULL, &unanswered) != HFKV_OK)
+	if (meta_wait_for(cache->batcher, cache->meta, answers, count, deadline, &unanswered) != HFKV_OK)
 		for (size_t i = 0; i < count; i++)
 			if (answers[i].status == unanswered.status)
 				loads[i].fault = unanswered;

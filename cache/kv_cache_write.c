@@ -261,59 +261,72 @@ enum hfkv_status kv_cache_remove_many(struct kv_cache *cache, struct object_stat
 	return status;
 }
 
-/* Whether `from` can take the name `to`; fills what `from` is. */
-static enum hfkv_status check_rename(struct kv_cache *cache, const char *from, const char *to, int flags,
-				     struct deadline deadline, struct object_info *ret_info, struct fault *fault)
+/* One rename. */
+struct renaming {
+	const char *from, *to; /* relative to the prefix */
+	char *full_from, *full_to;
+	struct object_info info; /* of what is renamed */
+};
+
+static void renaming_done(struct renaming *renaming)
 {
-	struct meta_answer answers[] = { { .path = from }, { .path = to } };
-	enum hfkv_status status = meta_wait_for(cache->batcher, cache->meta, answers, 2, deadline, NULL, fault);
+	free(renaming->full_from);
+	free(renaming->full_to);
+}
+
+/* Whether `from` can take the name `to`; fills in what it is. */
+static enum hfkv_status check_rename(struct kv_cache *cache, struct renaming *renaming, int flags,
+				     struct deadline deadline, struct fault *fault)
+{
+	struct meta_answer answers[] = { { .path = renaming->from }, { .path = renaming->to } };
+	enum hfkv_status status = meta_wait_for(cache->batcher, cache->meta, answers, 2, deadline, fault);
 	if (status != HFKV_OK)
 		return status;
 	if (answers[0].status != HFKV_OK)
 		return answers[0].status;
 	if (answers[1].status != HFKV_OK && answers[1].status != HFKV_NOT_FOUND)
-		return fault_set(fault, answers[1].status, "'%s' cannot be an object path", to);
+		return fault_set(fault, answers[1].status, "'%s' cannot be an object path", renaming->to);
 	if (answers[1].status == HFKV_OK && (flags & KV_CACHE_RENAME_NO_REPLACE))
-		return fault_set(fault, HFKV_EXISTS, "'%s' exists", to);
-	*ret_info = answers[0].meta.info;
-	return kv_cache_check_size(cache, to, ret_info->size_bytes, fault);
+		return fault_set(fault, HFKV_EXISTS, "'%s' exists", renaming->to);
+	renaming->info = answers[0].meta.info;
+	return kv_cache_check_size(cache, renaming->to, renaming->info.size_bytes, fault);
 }
 
 /* Renames in the bucket and in what is known; both paths are claimed. */
-static enum hfkv_status rename_claimed(struct kv_cache *cache, const char *from, const char *to,
-				       const char *const full[2], const struct object_info *info,
+static enum hfkv_status rename_claimed(struct kv_cache *cache, const struct renaming *renaming,
 				       struct deadline deadline, struct fault *fault)
 {
-	enum hfkv_status status = object_store_rename(cache->store, full[0], info, full[1], deadline, fault);
-	note_removed(cache, from, status);
+	enum hfkv_status status = object_store_rename(cache->store, renaming->full_from, &renaming->info,
+						      renaming->full_to, deadline, fault);
+	note_removed(cache, renaming->from, status);
 	if (status != HFKV_OK) {
-		object_meta_cache_forget(cache->meta, to);
+		object_meta_cache_forget(cache->meta, renaming->to);
 		return status;
 	}
-	object_meta_cache_wrote(cache->meta, to, info);
-	listing_cache_note(cache->listings, to, info);
+	object_meta_cache_wrote(cache->meta, renaming->to, &renaming->info);
+	listing_cache_note(cache->listings, renaming->to, &renaming->info);
 	return HFKV_OK;
 }
 
 enum hfkv_status kv_cache_rename(struct kv_cache *cache, const char *from, const char *to, int flags,
 				 struct deadline deadline, struct fault *fault)
 {
-	struct object_info info;
+	CLEANUP(renaming_done) struct renaming renaming = { .from = from, .to = to };
 	deadline = kv_cache_bound(cache, deadline);
 	enum hfkv_status status = kv_cache_check_writable(cache, from, fault);
 	if (status == HFKV_OK)
-		status = check_rename(cache, from, to, flags, deadline, &info, fault);
+		status = check_rename(cache, &renaming, flags, deadline, fault);
 	if (status != HFKV_OK || strcmp(from, to) == 0)
 		return status;
-	CLEANUP(free_pointer) char *full_from = kv_cache_full_path(cache, from);
-	CLEANUP(free_pointer) char *full_to = kv_cache_full_path(cache, to);
-	if (!full_from || !full_to)
+	renaming.full_from = kv_cache_full_path(cache, from);
+	renaming.full_to = kv_cache_full_path(cache, to);
+	if (!renaming.full_from || !renaming.full_to)
 		return fault_set(fault, HFKV_NO_MEMORY, "rename of '%s': out of memory", from);
-	const char *const full[] = { full_from, full_to };
+	const char *const full[] = { renaming.full_from, renaming.full_to };
 	status = committer_claim(cache->committer, full, 2, deadline);
 	if (status != HFKV_OK)
 		return fault_set(fault, status, "rename of '%s': another change of it did not end in time", from);
-	status = rename_claimed(cache, from, to, full, &info, deadline, fault);
+	status = rename_claimed(cache, &renaming, deadline, fault);
 	committer_release(cache->committer, full, 2);
 	return status;
 }

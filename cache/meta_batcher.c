@@ -1,5 +1,6 @@
 #include "cache/meta_batcher.h"
 
+#include "cache/asker_crowd.h"
 #include "common/work_pool.h"
 
 #include <string.h>
@@ -9,16 +10,6 @@
 #define SENDERS_MAX      4     /* calls in flight */
 #define QUESTIONS_MAX    65536 /* different paths waiting; BUSY beyond */
 #define SLOW_CALL_MS     200   /* a call older than this no longer holds others up */
-#define PAUSE_MS         3
-#define LINGER_MS        25
-#define CROWD_ASKERS     3  /* so many within CROWD_WINDOW_MS are a crowd */
-#define CROWD_WINDOW_MS  10
-#define CROWD_MEMORY_MS  20 /* more of it may come for so long */
-#define ALONE_MAX        3    /* after waiting so often for nobody, */
-#define ALONE_MS         1000 /* questions do not wait for company for so long */
-#define LARGE_BATCH      16 /* after a call for so many the windows double, up to eight-fold */
-#define PATIENCE_MAX     8
-
 /* Somebody who waits for an answer. */
 struct waiter {
 	struct waiter *next;
@@ -50,12 +41,6 @@ struct sender {
 	int64_t call_began_ms; /* IN_CALL only */
 };
 
-/* Who asked lately. */
-struct recent_asker {
-	uint64_t asker;
-	int64_t at_ms;
-};
-
 struct meta_batcher {
 	struct meta_batcher_settings settings;
 	struct work_pool *pool;
@@ -66,12 +51,7 @@ struct meta_batcher {
 	struct inquiry *first, *last;
 	size_t queued;
 	bool hurried; /* one of those queued is not to wait for company */
-	int64_t last_arrival_ms;
-	struct recent_asker recent[CROWD_ASKERS];
-	int64_t crowd_until_ms; /* questions before this are taken for more of the same crowd */
-	int64_t alone_until_ms; /* company is not waited for before this */
-	unsigned alone;         /* waits in a row that brought nobody */
-	int patience;           /* 1 to PATIENCE_MAX: factor of the windows */
+	struct asker_crowd crowd;
 	bool stopping;
 	uint64_t calls;
 	struct sender senders[SENDERS_MAX];
@@ -199,44 +179,19 @@ static void ask_store(struct meta_batcher *batcher, struct sender *sender, struc
 	finish_batch(batcher, batch, stats, metas, &fault);
 }
 
-/* Lock held. Whether waiting a little brings more into the call. */
-static bool in_crowd(const struct meta_batcher *batcher)
+/* Lock held (given up while waiting). While a crowd asks: until no more of it comes, or the call is full. */
+static void await_company(struct meta_batcher *batcher)
 {
-	int64_t now_ms = clock_now_ms();
-	return !batcher->hurried && now_ms < batcher->crowd_until_ms && now_ms >= batcher->alone_until_ms;
-}
-
-/* Lock held. A kernel that hands over one look-up after another (FUSE without parallel look-ups in a directory) shows a
- * crowd that never comes side by side. */
-static void note_company(struct meta_batcher *batcher)
-{
-	batcher->alone = batcher->queued > 1 ? 0 : batcher->alone + 1;
-	if (batcher->alone < ALONE_MAX)
+	int64_t began_ms = clock_now_ms();
+	if (batcher->hurried || !asker_crowd_is_on(&batcher->crowd, began_ms))
 		return;
-	batcher->alone_until_ms = clock_now_ms() + ALONE_MS;
-	batcher->alone--; /* one try more when that is over */
-}
-
-/* Lock held (given up while waiting). Until arrivals pause, the window ends, or a call is full. */
-static void linger(struct meta_batcher *batcher)
-{
-	int64_t end_ms = clock_now_ms() + batcher->patience * LINGER_MS;
 	while (!batcher->stopping && !batcher->hurried && batcher->queued > 0 && batcher->queued < CALL_NAMES_MAX) {
-		int64_t pause_end_ms = batcher->last_arrival_ms + batcher->patience * PAUSE_MS;
-		struct deadline wake = { pause_end_ms < end_ms ? pause_end_ms : end_ms };
+		struct deadline wake = { asker_crowd_wait_until(&batcher->crowd, began_ms) };
 		if (deadline_passed(wake))
-			return;
+			break;
 		(void)deadline_wait(&batcher->changed, &batcher->mutex, wake);
 	}
-}
-
-/* Lock held, after a call. */
-static void adapt_patience(struct meta_batcher *batcher, size_t batch_count)
-{
-	if (batch_count < LARGE_BATCH)
-		batcher->patience = 1;
-	else if (batcher->patience < PATIENCE_MAX)
-		batcher->patience *= 2;
+	asker_crowd_waited(&batcher->crowd, batcher->queued, clock_now_ms());
 }
 
 /* Lock held. The time until which `sender` leaves the queue to others; 0 when it is to take it itself. */
@@ -279,7 +234,7 @@ static bool send_one_batch(struct meta_batcher *batcher, struct sender *sender)
 	ask_store(batcher, sender, batch, count);
 	pthread_mutex_lock(&batcher->mutex);
 	sender->state = SENDER_COLLECTING;
-	adapt_patience(batcher, count);
+	asker_crowd_called(&batcher->crowd, count);
 	return true;
 }
 
@@ -291,10 +246,7 @@ static void sender_run(struct work_item *item)
 	stand_by(batcher, sender);
 	sender->state = SENDER_COLLECTING;
 	while (batcher->first && !batcher->stopping) {
-		if (in_crowd(batcher)) {
-			linger(batcher);
-			note_company(batcher);
-		}
+		await_company(batcher);
 		if (!send_one_batch(batcher, sender))
 			break;
 	}
@@ -379,29 +331,6 @@ static enum hfkv_status enqueue(struct meta_batcher *batcher, const struct meta_
 	return HFKV_OK;
 }
 
-/* Lock held. A crowd is made of different askers: one who asks in a loop never is one. */
-static void note_asker(struct meta_batcher *batcher, uint64_t asker)
-{
-	int64_t now_ms = clock_now_ms();
-	struct recent_asker *oldest = &batcher->recent[0];
-	size_t others = 0;
-	batcher->last_arrival_ms = now_ms;
-	if (asker == 0) {
-		batcher->hurried = batcher->queued > 0;
-		return;
-	}
-	for (size_t i = 0; i < CROWD_ASKERS; i++) {
-		struct recent_asker *each = &batcher->recent[i];
-		bool same = each->asker == asker;
-		others += !same && each->asker != 0 && now_ms - each->at_ms <= CROWD_WINDOW_MS;
-		if (same || (oldest->asker != asker && each->at_ms < oldest->at_ms))
-			oldest = each;
-	}
-	*oldest = (struct recent_asker){ asker, now_ms };
-	if (others + 1 >= CROWD_ASKERS)
-		batcher->crowd_until_ms = now_ms + CROWD_MEMORY_MS;
-}
-
 /* Lock held. Gets the queue moving; detaches it when nobody can be had to send it. */
 static struct inquiry *dispatch(struct meta_batcher *batcher, enum hfkv_status *ret_status)
 {
@@ -442,7 +371,10 @@ void meta_batcher_ask(struct meta_batcher *batcher, const struct meta_question *
 	}
 	enum hfkv_status status;
 	pthread_mutex_lock(&batcher->mutex);
-	note_asker(batcher, count ? questions[0].asker : 0);
+	if (count > 0 && questions[0].asker)
+		asker_crowd_note(&batcher->crowd, questions[0].asker, clock_now_ms());
+	else
+		batcher->hurried = batcher->queued > 0;
 	struct inquiry *orphans = dispatch(batcher, &status);
 	pthread_mutex_unlock(&batcher->mutex);
 	if (orphans) {
@@ -465,7 +397,6 @@ enum hfkv_status meta_batcher_new(const struct meta_batcher_settings *settings, 
 		return status;
 	}
 	batcher->settings = *settings;
-	batcher->patience = 1;
 	pthread_mutex_init(&batcher->mutex, NULL);
 	condition_init(&batcher->changed);
 	*ret_batcher = batcher;

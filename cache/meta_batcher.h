@@ -2,10 +2,9 @@
  * Joins questions about objects into few calls of the store.
  *
  * A question that comes while nothing is going on is sent at once. Questions that come while a call is in flight wait for
- * it to return and go together. When a crowd asks, three or more askers within 10 ms, calls wait a little for more of
- * it: until arrivals pause for 3 ms, at most 25 ms (both grow while many come). So one stat after another pays no
- * delay, and 1000 at once, which a kernel hands over in 80 to 500 ms, cost a handful of calls. Equal paths share one
- * question. When calls hang, up to four run side by side.
+ * it to return and go together. When a crowd asks (cache/asker_crowd.h), calls wait some ms for more of it. So one
+ * stat after another pays no delay, and 1000 at once, which a kernel hands over in 80 to 500 ms, cost a handful of
+ * calls. Equal paths share one question. When calls hang, up to four run side by side.
  *
  * Answers go into the object_meta_cache first. Errors are only passed on. Any thread; callbacks run without a lock.
  */

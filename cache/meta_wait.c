@@ -114,13 +114,13 @@ static enum hfkv_status ask_open(struct meta_batcher *batcher, struct meta_answe
 }
 
 enum hfkv_status meta_wait_for(struct meta_batcher *batcher, struct object_meta_cache *meta,
-			       struct meta_answer *answers, size_t count, struct deadline deadline, size_t *ret_cached,
-			       struct fault *fault)
+			       struct meta_answer *answers, size_t count, struct deadline deadline, struct fault *fault)
 {
 	CLEANUP(free_pointer) struct meta_answer **open = NULL;
 	size_t open_count = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (object_meta_cache_get(meta, answers[i].path, &answers[i].meta)) {
+		answers[i].cached = object_meta_cache_get(meta, answers[i].path, &answers[i].meta);
+		if (answers[i].cached) {
 			answers[i].status = answers[i].meta.status;
 			continue;
 		}
@@ -130,7 +130,5 @@ enum hfkv_status meta_wait_for(struct meta_batcher *batcher, struct object_meta_
 			return fault_set(fault, HFKV_NO_MEMORY, "stat: out of memory");
 		open[open_count++] = &answers[i];
 	}
-	if (ret_cached)
-		*ret_cached = count - open_count;
 	return open_count ? ask_open(batcher, open, open_count, deadline, fault) : HFKV_OK;
 }
