@@ -1,7 +1,7 @@
 #include "cache/asker_crowd.h"
 
-#define CROWD_WINDOW_MS 10   /* CROWD_ASKERS within this are a crowd, */
-#define CROWD_MEMORY_MS 20   /* and more of it may come for so long */
+#define CROWD_WINDOW_MS 10 /* CROWD_ASKERS within this are a crowd, */
+#define CROWD_MEMORY_MS 20 /* and more of it may come for so long */
 #define PAUSE_MS        3
 #define WAIT_MS         25
 #define LARGE_CALL      16 /* names; after one of these the windows double */

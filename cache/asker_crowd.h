@@ -1,9 +1,10 @@
 /*
  * Tells a crowd of askers from one asker who asks in a loop, and how long it pays to wait for more of a crowd.
  *
- * Three different askers within 10 ms are a crowd. While it lasts, a call waits until arrivals pause for 3 ms, at most
- * 25 ms; both double while calls come out large. When waiting brought nobody three times in a row, it is
- * given up for a second: a kernel that hands over one look-up after the other shows many askers, never side by side.
+ * Three different askers within 10 ms are a crowd. While it lasts, a call waits until arrivals pause for 3 ms, at
+ * most 25 ms; both double while calls come out large. When waiting brought nobody three times in a row, it is
+ * given up for a second: a kernel that hands over one look-up after the other shows many askers, never side by
+ * side.
  *
  * Plain structure; the owner's lock protects it. Times are clock_now_ms of the caller.
  */

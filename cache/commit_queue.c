@@ -64,7 +64,8 @@ bool commit_queue_take_batch(struct commit_queue *queue, struct path_claims *cla
 	batch->commits[batch->count++] = head;
 	batch->deadline = head->deadline;
 	uint64_t bytes = head->source.size_bytes;
-	for (struct commit *commit = queue->first, *next; commit && batch->count < COMMIT_BATCH_NAMES; commit = next) {
+	for (struct commit *commit = queue->first, *next; commit && batch->count < COMMIT_BATCH_NAMES;
+	     commit = next) {
 		next = commit->next;
 		bool fits = bytes + commit->source.size_bytes <= COMMIT_BATCH_BYTES;
 		if (!fits || !has_time_for(commit, head) || !take(queue, claims, commit))

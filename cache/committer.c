@@ -1,6 +1,5 @@
 #include "cache/committer.h"
 
-
 #define BATCHES_IN_FLIGHT 3
 
 struct committer {
@@ -54,7 +53,8 @@ static void store_batch(struct committer *committer, struct commit_batch *batch)
 					       .status = HFKV_BUG };
 	enum hfkv_status status = HFKV_NO_MEMORY;
 	if (puts)
-		status = object_store_put_many(committer->store, puts, batch->count, NULL, NULL, batch->deadline, &fault);
+		status = object_store_put_many(committer->store, puts, batch->count, NULL, NULL, batch->deadline,
+					       &fault);
 	for (size_t i = 0; i < batch->count; i++) {
 		struct commit *commit = batch->commits[i];
 		commit->status = puts ? puts[i].status : status;
@@ -66,11 +66,13 @@ static void store_batch(struct committer *committer, struct commit_batch *batch)
 	}
 }
 
-/* Lock held. Counts a commit's outcome and lets its owner see it, or queues it once more when only the batch's time is up. */
+/* Lock held. Counts a commit's outcome and lets its owner see it, or queues it once more when only the batch's
+ * time is up. */
 static void settle(struct committer *committer, struct commit *commit, struct deadline batch_deadline)
 {
 	path_claims_remove(&committer->claims, commit->path);
-	if (commit->status == HFKV_TIMEOUT && deadline_passed(batch_deadline) && !deadline_passed(commit->deadline)) {
+	if (commit->status == HFKV_TIMEOUT && deadline_passed(batch_deadline) &&
+	    !deadline_passed(commit->deadline)) {
 		commit_queue_push(&committer->queue, commit);
 		return;
 	}
@@ -102,7 +104,8 @@ static bool run_batch(struct committer *committer, struct commit *head, struct c
 
 /* ---- a caller's commits ---- */
 
-/* Lock held. How many of the caller's are not DONE; the first of them that is queued and whose path is free goes to *ret_head. */
+/* Lock held. How many of the caller's are not DONE; the first of them that is queued and whose path is free goes
+ * to *ret_head. */
 static size_t open_commits(const struct committer *committer, struct commit *commits, size_t count,
 			   struct commit **ret_head)
 {
@@ -125,8 +128,9 @@ static void withdraw_queued(struct committer *committer, struct commit *commits,
 			continue;
 		commit_queue_remove(&committer->queue, &commits[i]);
 		commits[i].state = COMMIT_DONE;
-		commits[i].status = fault_set(&commits[i].fault, HFKV_TIMEOUT,
-					      "'%s': no time left to store it; raise the timeout", commits[i].path);
+		commits[i].status =
+		    fault_set(&commits[i].fault, HFKV_TIMEOUT, "'%s': no time left to store it; raise the timeout",
+			      commits[i].path);
 		committer->counters.failures++;
 	}
 }
@@ -154,7 +158,8 @@ enum hfkv_status committer_commit(struct committer *committer, struct commit *co
 			withdraw_queued(committer, commits, count);
 		if (open_commits(committer, commits, count, &head) == 0)
 			break;
-		/* Past the deadline only batches in flight are left, and they end by deadlines no later than ours. */
+		/* Past the deadline only batches in flight are left, and they end by deadlines no later than ours.
+		 */
 		struct deadline wake = deadline_passed(deadline) ? DEADLINE_NONE : deadline;
 		(void)deadline_wait(&committer->changed, &committer->mutex, wake);
 	}

@@ -1,10 +1,11 @@
 /*
  * Stores objects in batches that concurrent callers share (group commit).
  *
- * A caller with objects to store either runs a batch himself, in his own thread, taking along what others have queued, or
- * finds his objects taken along by somebody else. While few batches are in flight the first object leaves at once; what
- * comes meanwhile goes together in the next. A batch goes by the earliest deadline in it; an object that ran out of
- * that time, but not of its own, is queued once more. Reconciling after a lost answer is the store's work.
+ * A caller with objects to store either runs a batch himself, in his own thread, taking along what others have
+ * queued, or finds his objects taken along by somebody else. While few batches are in flight the first object
+ * leaves at once; what comes meanwhile goes together in the next. A batch goes by the earliest deadline in it; an
+ * object that ran out of that time, but not of its own, is queued once more. Reconciling after a lost answer is
+ * the store's work.
  *
  * The committer also hands out claims, by which removals and renames keep clear of commits of the same names.
  *
@@ -18,7 +19,8 @@
 
 struct committer;
 
-/* Called for each object when its outcome is known and before anybody may touch its path again. Runs without a lock. */
+/* Called for each object when its outcome is known and before anybody may touch its path again. Runs without a
+ * lock. */
 typedef void (*commit_settled)(void *context, struct commit *commit);
 
 MUST_CHECK enum hfkv_status committer_new(struct object_store *store, commit_settled settled, void *context,
@@ -27,12 +29,14 @@ MUST_CHECK enum hfkv_status committer_new(struct object_store *store, commit_set
 void committer_free(struct committer *committer);
 DEFINE_CLEANUP(committer_free, struct committer *);
 
-/* Stores all commits; every one is DONE with its own status on return. Blocks until then: to the deadline at the latest,
- * and as much longer as the store takes to let go of the sources. OK when every one is OK, else the first failure. */
+/* Stores all commits; every one is DONE with its own status on return. Blocks until then: to the deadline at the
+ * latest, and as much longer as the store takes to let go of the sources. OK when every one is OK, else the first
+ * failure. */
 MUST_CHECK enum hfkv_status committer_commit(struct committer *committer, struct commit *commits, size_t count,
 					     struct deadline deadline);
 
-/* Waits until no mutation holds any of the full paths, then holds them. Equal paths in one call are one. TIMEOUT. */
+/* Waits until no mutation holds any of the full paths, then holds them. Equal paths in one call are one. TIMEOUT.
+ */
 MUST_CHECK enum hfkv_status committer_claim(struct committer *committer, const char *const *paths, size_t count,
 					    struct deadline deadline);
 void committer_release(struct committer *committer, const char *const *paths, size_t count);

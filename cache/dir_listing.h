@@ -1,6 +1,6 @@
 /*
- * One level of a directory as a sorted snapshot: names in byte order, each once. Buckets may hold an object `a` beside
- * objects below `a/`: then the name comes twice, first as the file, then as the directory.
+ * One level of a directory as a sorted snapshot: names in byte order, each once. Buckets may hold an object `a`
+ * beside objects below `a/`: then the name comes twice, first as the file, then as the directory.
  *
  * Built once, then immutable and reference counted; any thread.
  */
@@ -39,7 +39,8 @@ struct dir_listing_builder *dir_listing_builder_new(void);
 void dir_listing_builder_free(struct dir_listing_builder *builder);
 DEFINE_CLEANUP(dir_listing_builder_free, struct dir_listing_builder *);
 
-/* Adds a name, copied; info NULL: a directory. Of equal names the one added last stays. OVERSIZE beyond the limit. */
+/* Adds a name, copied; info NULL: a directory. Of equal names the one added last stays. OVERSIZE beyond the limit.
+ */
 MUST_CHECK enum hfkv_status dir_listing_builder_add(struct dir_listing_builder *builder, const char *name,
 						    const struct object_info *info);
 /* Takes a file's name out, whether or not it was added before. */

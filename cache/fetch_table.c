@@ -68,8 +68,8 @@ static struct flight *board(struct fetch_table *table, const struct content_hash
 }
 
 /* Lock held. */
-static void land(struct fetch_table *table, struct flight *flight, enum hfkv_status status, const struct fault *fault,
-		 struct staged_file *file)
+static void land(struct fetch_table *table, struct flight *flight, enum hfkv_status status,
+		 const struct fault *fault, struct staged_file *file)
 {
 	flight->landed = true;
 	flight->status = status;
@@ -92,8 +92,8 @@ static void leave(struct fetch_table *table, struct flight *flight)
 	free(flight);
 }
 
-/* Waits until the flight lands. True when the caller has his outcome in *ret_status (and a file, when OK); false when he
- * should try himself: the one who ran it had less time, or could not leave the bytes in staging. */
+/* Waits until the flight lands. True when the caller has his outcome in *ret_status (and a file, when OK); false
+ * when he should try himself: the one who ran it had less time, or could not leave the bytes in staging. */
 static bool await(struct fetch_table *table, struct flight *flight, struct deadline deadline,
 		  struct staged_file **ret_file, enum hfkv_status *ret_status, struct fault *fault)
 {
@@ -141,9 +141,11 @@ static enum hfkv_status download_to_staging(struct fetch_table *table, const str
 {
 	CLEANUP(staged_file_unrefp) struct staged_file *body = NULL;
 	enum hfkv_status status =
-		staging_area_new_body(table->staging, STAGING_FOR_READ, info->size_bytes, &body, fault);
+	    staging_area_new_body(table->staging, STAGING_FOR_READ, info->size_bytes, &body, fault);
 	if (status != HFKV_OK)
 		return status;
+	/* By descriptor: decoded pieces go into tmpfs by pwrite twice as fast as into a fresh mapping, which
+	 * faults page by page (1.0 against 0.4 to 0.6 GB/s, 64 KiB pieces, kernel 6.18). */
 	struct object_sink sink = { .fd = staged_file_fd(body) };
 	status = download(table, info, &sink, deadline, fault);
 	if (status != HFKV_OK)
@@ -180,9 +182,10 @@ static bool read_whole(int fd, uint8_t *into, uint64_t length)
 	return true;
 }
 
-/* A staged copy of bytes that were downloaded into memory, for those who came to wait for them. NULL when staging has no
- * room: they then download for themselves. */
-static struct staged_file *stage_copy(struct fetch_table *table, const struct object_info *info, const uint8_t *bytes)
+/* A staged copy of bytes that were downloaded into memory, for those who came to wait for them. NULL when staging
+ * has no room: they then download for themselves. */
+static struct staged_file *stage_copy(struct fetch_table *table, const struct object_info *info,
+				      const uint8_t *bytes)
 {
 	CLEANUP(staged_file_unrefp) struct staged_file *body = NULL;
 	if (staging_area_new_body(table->staging, STAGING_FOR_READ, info->size_bytes, &body, NULL) != HFKV_OK)
@@ -223,8 +226,8 @@ static enum hfkv_status lead_to_staging(struct fetch_table *table, struct flight
 	return status;
 }
 
-enum hfkv_status fetch_table_stage(struct fetch_table *table, const struct object_info *info, struct deadline deadline,
-				   struct staged_file **ret_file, struct fault *fault)
+enum hfkv_status fetch_table_stage(struct fetch_table *table, const struct object_info *info,
+				   struct deadline deadline, struct staged_file **ret_file, struct fault *fault)
 {
 	for (;;) {
 		struct staged_file *file = find_staged(table, &info->hash);
@@ -257,8 +260,9 @@ static enum hfkv_status copy_out(struct staged_file *file, uint8_t *into, uint64
 	return fault_set(fault, HFKV_IO, "a staged file of %llu bytes cannot be read", (unsigned long long)length);
 }
 
-static enum hfkv_status lead_to_memory(struct fetch_table *table, struct flight *flight, const struct object_info *info,
-				       uint8_t *into, struct deadline deadline, struct fault *fault)
+static enum hfkv_status lead_to_memory(struct fetch_table *table, struct flight *flight,
+				       const struct object_info *info, uint8_t *into, struct deadline deadline,
+				       struct fault *fault)
 {
 	struct fault own = FAULT_NONE;
 	struct object_sink sink = { .memory = into, .fd = -1 };

@@ -56,7 +56,8 @@ static bool is_hex(char c)
 /* What printf's %08x writes: 8 digits, or more without a leading zero. */
 static bool is_rank(struct field field)
 {
-	if (!field.text || field.length < RANK_MIN_DIGITS || (field.length > RANK_MIN_DIGITS && field.text[0] == '0'))
+	if (!field.text || field.length < RANK_MIN_DIGITS ||
+	    (field.length > RANK_MIN_DIGITS && field.text[0] == '0'))
 		return false;
 	for (size_t i = 0; i < field.length; i++)
 		if (!is_lower_hex(field.text[i]))
@@ -101,13 +102,12 @@ static bool has_rank(const char *key)
 static enum key_family mp_family(const char *key)
 {
 	switch (key_field_count(key)) {
-	case 3:
-		return is_chunk_hash(key_field(key, 2)) ? KEY_FAMILY_MP_OLD : KEY_FAMILY_OTHER;
+	case 3: return is_chunk_hash(key_field(key, 2)) ? KEY_FAMILY_MP_OLD : KEY_FAMILY_OTHER;
 	case 4:
 	case 5:
-		return is_group(key_field(key, 2)) && is_chunk_hash(key_field(key, 3)) ? KEY_FAMILY_MP : KEY_FAMILY_OTHER;
-	default:
-		return KEY_FAMILY_OTHER;
+		return is_group(key_field(key, 2)) && is_chunk_hash(key_field(key, 3)) ? KEY_FAMILY_MP
+										       : KEY_FAMILY_OTHER;
+	default: return KEY_FAMILY_OTHER;
 	}
 }
 
@@ -173,8 +173,8 @@ static bool is_key(const char *key)
 
 static bool is_unreserved(unsigned char c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-	       c == '-' || c == '~';
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+	       c == '.' || c == '-' || c == '~';
 }
 
 static enum hfkv_status percent_encode(const char *key, char **ret_name)
@@ -300,7 +300,8 @@ static enum hfkv_status plain_decode(char *stem)
 	if (has_rank(stem))
 		return HFKV_INVALID;
 	struct field second = key_field(stem, 1);
-	if (!second.text || second.length < RANK_MARK_BYTES || strncmp(second.text, RANK_MARK, RANK_MARK_BYTES) != 0)
+	if (!second.text || second.length < RANK_MARK_BYTES ||
+	    strncmp(second.text, RANK_MARK, RANK_MARK_BYTES) != 0)
 		return HFKV_OK;
 	struct field rank = { second.text + RANK_MARK_BYTES, second.length - RANK_MARK_BYTES };
 	if (is_rank(rank) && key_field(stem, 2).text)

@@ -7,10 +7,12 @@
  *
  * File names have two forms. The plain one is LMCache's own: `/` as -SEP-, and 0x before the rank of an MP key. A
  * key that the plain form would not give back (it holds -SEP- itself, starts with `@`, or looks like an MP file
- * name) has the other form, `@` + object name + .data. So no two keys share a file name, and each key has just one.
+ * name) has the other form, `@` + object name + .data. So no two keys share a file name, and each key has just
+ * one.
  *
- * Pure functions; any thread. Outputs are malloc'd strings that the caller frees, untouched on failure. A name that
- * no key has is INVALID; a result over the limit is OVERSIZE. Names here are single path segments, never paths.
+ * Pure functions; any thread. Outputs are malloc'd strings that the caller frees, untouched on failure. A name
+ * that no key has is INVALID; a result over the limit is OVERSIZE. Names here are single path segments, never
+ * paths.
  */
 #ifndef CACHE_KEY_CODEC_H
 #define CACHE_KEY_CODEC_H

@@ -59,7 +59,8 @@ static enum hfkv_status check_settings(const struct kv_cache_settings *settings,
 	if (settings->timeout_ms <= 0)
 		return fault_set(fault, HFKV_INVALID, "timeout must be above 0");
 	if (settings->prefix && settings->prefix[0] && object_path_check(settings->prefix) != HFKV_OK)
-		return fault_set(fault, HFKV_INVALID, "prefix '%s' cannot be a directory of a bucket", settings->prefix);
+		return fault_set(fault, HFKV_INVALID, "prefix '%s' cannot be a directory of a bucket",
+				 settings->prefix);
 	return HFKV_OK;
 }
 
@@ -88,8 +89,10 @@ static enum hfkv_status open_metadata(struct kv_cache *cache, const struct kv_ca
 	status = meta_batcher_new(&batcher, &cache->batcher);
 	if (status != HFKV_OK)
 		return status;
-	struct listing_cache_settings listings = { cache->store, cache->meta, cache->prefix, settings->metadata_ttl_ms,
-						   settings->negative_ttl_ms, LISTED_NAMES_MAX };
+	struct listing_cache_settings listings = {
+		cache->store,    cache->meta, cache->prefix, settings->metadata_ttl_ms, settings->negative_ttl_ms,
+		LISTED_NAMES_MAX
+	};
 	return listing_cache_new(&listings, &cache->listings);
 }
 

@@ -62,7 +62,7 @@ enum hfkv_status kv_cache_stat_many(struct kv_cache *cache, struct kv_cache_ques
 	for (size_t i = 0; i < count; i++)
 		answers[i].path = questions[i].path;
 	enum hfkv_status status =
-		meta_wait_for(cache->batcher, cache->meta, answers, count, kv_cache_bound(cache, deadline), fault);
+	    meta_wait_for(cache->batcher, cache->meta, answers, count, kv_cache_bound(cache, deadline), fault);
 	for (size_t i = 0; i < count; i++) {
 		atomic_fetch_add(&cache->stats_from_cache, answers[i].cached);
 		questions[i].status = answers[i].status;
@@ -78,10 +78,11 @@ enum hfkv_status kv_cache_list(struct kv_cache *cache, const char *directory, kv
 {
 	CLEANUP(dir_listing_unrefp) struct dir_listing *listing = NULL;
 	enum hfkv_status status =
-		listing_cache_get(cache->listings, directory, kv_cache_bound(cache, deadline), &listing, fault);
+	    listing_cache_get(cache->listings, directory, kv_cache_bound(cache, deadline), &listing, fault);
 	for (size_t i = 0; status == HFKV_OK && i < dir_listing_count(listing); i++) {
 		struct dir_name row = dir_listing_at(listing, i);
-		struct kv_cache_name name = { row.name, row.is_directory, row.info, dir_listing_fresh_until_ms(listing) };
+		struct kv_cache_name name = { row.name, row.is_directory, row.info,
+					      dir_listing_fresh_until_ms(listing) };
 		status = visit(context, &name);
 	}
 	return status;
@@ -116,7 +117,8 @@ static enum hfkv_status visit_recursive(void *context, const struct object_list_
 	struct object_meta meta = object_meta_cache_learn(cache->meta, path, &entry->info, recursive->generation);
 	if (meta.status != HFKV_OK)
 		return HFKV_OK;
-	struct kv_cache_name name = { entry->path + recursive->directory_bytes, false, meta.info, meta.fresh_until_ms };
+	struct kv_cache_name name = { entry->path + recursive->directory_bytes, false, meta.info,
+				      meta.fresh_until_ms };
 	return recursive->visit(recursive->context, &name);
 }
 

@@ -1,7 +1,8 @@
 /*
  * What the kv_cache_*.c files share. Private to them.
  *
- * Locks: every part has one of its own and holds it only for memory work, so none is ever taken while another is held.
+ * Locks: every part has one of its own and holds it only for memory work, so none is ever taken while another is
+ * held.
  */
 #ifndef CACHE_KV_CACHE_PARTS_H
 #define CACHE_KV_CACHE_PARTS_H

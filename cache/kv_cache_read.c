@@ -33,7 +33,8 @@ static enum hfkv_status stage(struct kv_cache *cache, const struct object_info *
 }
 
 enum hfkv_status kv_cache_open_reader(struct kv_cache *cache, const char *path, struct deadline deadline,
-				      struct staged_file **ret_file, struct object_info *ret_info, struct fault *fault)
+				      struct staged_file **ret_file, struct object_info *ret_info,
+				      struct fault *fault)
 {
 	deadline = kv_cache_bound(cache, deadline);
 	/* Content that is gone means metadata from before a replacement: worth one more question. */
@@ -51,7 +52,8 @@ enum hfkv_status kv_cache_open_reader(struct kv_cache *cache, const char *path, 
 	}
 }
 
-struct staged_file *kv_cache_open_reader_now(struct kv_cache *cache, const char *path, struct object_info *ret_info)
+struct staged_file *kv_cache_open_reader_now(struct kv_cache *cache, const char *path,
+					     struct object_info *ret_info)
 {
 	struct object_meta meta;
 	if (!object_meta_cache_get(cache->meta, path, &meta) || meta.status != HFKV_OK)
@@ -73,11 +75,11 @@ enum hfkv_status kv_cache_read_range(struct kv_cache *cache, const struct object
 
 /* ---- loads ---- */
 
-/* One kv_cache_load_many: its loads are taken one by one by its own thread and by runners of the pool. Freed by the last of
- * them; a runner that starts late finds nothing left and touches nothing of the caller's. */
+/* One kv_cache_load_many: its loads are taken one by one by its own thread and by runners of the pool. Freed by
+ * the last of them; a runner that starts late finds nothing left and touches nothing of the caller's. */
 struct load_group {
 	struct kv_cache *cache;
-	struct kv_cache_load *loads;     /* the caller's: touched only while `running` counts the toucher */
+	struct kv_cache_load *loads;       /* the caller's: touched only while `running` counts the toucher */
 	const struct meta_answer *answers; /* likewise */
 	size_t count;
 	struct deadline deadline;

@@ -66,12 +66,14 @@ static enum hfkv_status copy_body(struct kv_cache *cache, struct staged_file *bo
 				  struct staged_file **ret_copy, struct fault *fault)
 {
 	CLEANUP(staged_file_unrefp) struct staged_file *copy = NULL;
-	enum hfkv_status status = staging_area_new_body(cache->staging, STAGING_FOR_WRITE, size_bytes, &copy, fault);
+	enum hfkv_status status =
+	    staging_area_new_body(cache->staging, STAGING_FOR_WRITE, size_bytes, &copy, fault);
 	if (status != HFKV_OK)
 		return status;
 	off_t offset = 0;
 	while ((uint64_t)offset < size_bytes) {
-		ssize_t count = sendfile(staged_file_fd(copy), staged_file_fd(body), &offset, size_bytes - (uint64_t)offset);
+		ssize_t count =
+		    sendfile(staged_file_fd(copy), staged_file_fd(body), &offset, size_bytes - (uint64_t)offset);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0)
@@ -155,10 +157,10 @@ static enum hfkv_status add_put(struct kv_cache *cache, struct store_batch *batc
 	*job = (struct store_job){ .path = put->path };
 	batch->put_of[batch->count] = index;
 	batch->commits[batch->count++] =
-		(struct commit){ .path = full,
-				 .source = put->source,
-				 .modified_at_ms = put->modified_at_ms ? put->modified_at_ms : clock_wall_ms(),
-				 .context = job };
+	    (struct commit){ .path = full,
+			     .source = put->source,
+			     .modified_at_ms = put->modified_at_ms ? put->modified_at_ms : clock_wall_ms(),
+			     .context = job };
 	return HFKV_OK;
 }
 
@@ -168,14 +170,16 @@ enum hfkv_status kv_cache_put_many(struct kv_cache *cache, struct object_put *pu
 	enum hfkv_status result = kv_cache_check_writable(cache, count ? puts[0].path : "", fault);
 	if (result != HFKV_OK || count == 0)
 		return result;
-	CLEANUP(store_batch_done) struct store_batch batch = { .commits = calloc(count, sizeof(struct commit)),
-							       .jobs = calloc(count, sizeof(struct store_job)),
-							       .put_of = calloc(count, sizeof(size_t)) };
+	CLEANUP(store_batch_done)
+	struct store_batch batch = { .commits = calloc(count, sizeof(struct commit)),
+				     .jobs = calloc(count, sizeof(struct store_job)),
+				     .put_of = calloc(count, sizeof(size_t)) };
 	if (!batch.commits || !batch.jobs || !batch.put_of)
 		return fault_set(fault, HFKV_NO_MEMORY, "store: out of memory");
 	for (size_t i = 0; i < count; i++) {
 		puts[i].fault = FAULT_NONE;
-		puts[i].status = kv_cache_check_size(cache, puts[i].path, puts[i].source.size_bytes, &puts[i].fault);
+		puts[i].status =
+		    kv_cache_check_size(cache, puts[i].path, puts[i].source.size_bytes, &puts[i].fault);
 		if (puts[i].status == HFKV_OK)
 			puts[i].status = add_put(cache, &batch, &puts[i], i);
 	}
@@ -251,7 +255,8 @@ enum hfkv_status kv_cache_remove_many(struct kv_cache *cache, struct object_stat
 	const char *const *full = (const char *const *)removal.full;
 	status = committer_claim(cache->committer, full, count, deadline);
 	if (status != HFKV_OK)
-		return fault_set(fault, status, "removal of '%s': another change of it did not end in time", paths[0].path);
+		return fault_set(fault, status, "removal of '%s': another change of it did not end in time",
+				 paths[0].path);
 	status = object_store_delete_many(cache->store, removal.items, count, deadline, fault);
 	for (size_t i = 0; i < count; i++) {
 		paths[i].status = removal.items[i].status;
@@ -331,13 +336,15 @@ enum hfkv_status kv_cache_rename(struct kv_cache *cache, const char *from, const
 	return status;
 }
 
-enum hfkv_status kv_cache_sync(struct kv_cache *cache, const char *path, struct deadline deadline, struct fault *fault)
+enum hfkv_status kv_cache_sync(struct kv_cache *cache, const char *path, struct deadline deadline,
+			       struct fault *fault)
 {
 	CLEANUP(free_pointer) char *full = path ? kv_cache_full_path(cache, path) : NULL;
 	if (path && !full)
 		return fault_set(fault, HFKV_NO_MEMORY, "sync of '%s': out of memory", path);
 	enum hfkv_status status = committer_wait_idle(cache->committer, full, kv_cache_bound(cache, deadline));
 	if (status != HFKV_OK)
-		return fault_set(fault, status, "sync of '%s': stores are still under way", path ? path : "everything");
+		return fault_set(fault, status, "sync of '%s': stores are still under way",
+				 path ? path : "everything");
 	return HFKV_OK;
 }

@@ -15,8 +15,8 @@ enum hfkv_status kv_chunk_check_incoming(const struct kv_chunk_check *check, con
 	if (full_bytes == 0)
 		return fault_set(fault, HFKV_PARTIAL_KV_CHUNK, "'%s' matches no line of the chunk table", path);
 	enum hfkv_status status = size_bytes > full_bytes ? HFKV_OVERSIZE : HFKV_PARTIAL_KV_CHUNK;
-	return fault_set(fault, status, "'%s' has %" PRIu64 " bytes; a full KV chunk here has %" PRIu64, path, size_bytes,
-			 full_bytes);
+	return fault_set(fault, status, "'%s' has %" PRIu64 " bytes; a full KV chunk here has %" PRIu64, path,
+			 size_bytes, full_bytes);
 }
 
 void kv_chunk_check_count_refusal(struct kv_chunk_check *check, enum hfkv_status status, const struct fault *fault)
@@ -34,6 +34,7 @@ bool kv_chunk_check_shows(const struct kv_chunk_check *check, const char *path, 
 void kv_chunk_check_count_hidden(struct kv_chunk_check *check, const char *path, uint64_t size_bytes)
 {
 	atomic_fetch_add(&check->hidden_wrong_size, 1);
-	log_info("object '%s' has %" PRIu64 " bytes, not a full KV chunk: treated as absent; storing it again heals it",
+	log_info("object '%s' has %" PRIu64
+		 " bytes, not a full KV chunk: treated as absent; storing it again heals it",
 		 path, size_bytes);
 }

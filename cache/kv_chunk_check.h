@@ -16,18 +16,20 @@ struct kv_chunk_check {
 	atomic_uint_fast64_t refused_partial, refused_oversize, hidden_wrong_size;
 };
 
-/* Whether bytes of this size may be stored under `path`: OK, PARTIAL_KV_CHUNK (also when no rule knows the key), OVERSIZE.
- * Refusals are not counted: a check may be asked more than once for one store. */
+/* Whether bytes of this size may be stored under `path`: OK, PARTIAL_KV_CHUNK (also when no rule knows the key),
+ * OVERSIZE. Refusals are not counted: a check may be asked more than once for one store. */
 MUST_CHECK enum hfkv_status kv_chunk_check_incoming(const struct kv_chunk_check *check, const char *path,
 						    uint64_t size_bytes, struct fault *fault);
 
 /* Counts one refusal, by its status, and logs it at info level with its text. */
-void kv_chunk_check_count_refusal(struct kv_chunk_check *check, enum hfkv_status status, const struct fault *fault);
+void kv_chunk_check_count_refusal(struct kv_chunk_check *check, enum hfkv_status status,
+				  const struct fault *fault);
 
 /* Whether an object of this size at `path` is shown at all. */
 bool kv_chunk_check_shows(const struct kv_chunk_check *check, const char *path, uint64_t size_bytes);
 
-/* Counts and names an object that is hidden for its size; the caller sees to it that this comes once per object. */
+/* Counts and names an object that is hidden for its size; the caller sees to it that this comes once per object.
+ */
 void kv_chunk_check_count_hidden(struct kv_chunk_check *check, const char *path, uint64_t size_bytes);
 
 #endif

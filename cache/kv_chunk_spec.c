@@ -59,7 +59,8 @@ static struct kv_chunk_spec *spec_alloc(uint64_t header_bytes)
 static uint64_t full_bytes_of(uint64_t chunk_bytes, uint64_t header_bytes)
 {
 	uint64_t full_bytes;
-	if (chunk_bytes == 0 || __builtin_add_overflow(chunk_bytes, header_bytes, &full_bytes) || full_bytes > INT64_MAX)
+	if (chunk_bytes == 0 || __builtin_add_overflow(chunk_bytes, header_bytes, &full_bytes) ||
+	    full_bytes > INT64_MAX)
 		return 0;
 	return full_bytes;
 }
@@ -99,7 +100,8 @@ static void trim_right(char *line)
 		line[--length] = '\0';
 }
 
-/* Parts `line`, trimmed, at its last blank run. NULL when there is none; else the number, and the pattern ends in NUL. */
+/* Parts `line`, trimmed, at its last blank run. NULL when there is none; else the number, and the pattern ends in
+ * NUL. */
 static char *split_pattern(char *line)
 {
 	char *number = line + strlen(line);

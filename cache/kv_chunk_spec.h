@@ -19,9 +19,9 @@ struct kv_chunk_spec;
 MUST_CHECK enum hfkv_status kv_chunk_spec_new(uint64_t chunk_bytes, uint64_t header_bytes,
 					      struct kv_chunk_spec **ret_spec, struct fault *fault);
 
-/* Reads a chunk table: lines `PATTERN BYTES` (the last blank run parts them), `#` comment lines, fnmatch(3) without flags
- * on the key string, so `*` also takes `/`; the first match wins. header_bytes is added to every line. A malformed line is
- * INVALID, named by file and line number. Reads the file only during the call. */
+/* Reads a chunk table: lines `PATTERN BYTES` (the last blank run parts them), `#` comment lines, fnmatch(3)
+ * without flags on the key string, so `*` also takes `/`; the first match wins. header_bytes is added to every
+ * line. A malformed line is INVALID, named by file and line number. Reads the file only during the call. */
 MUST_CHECK enum hfkv_status kv_chunk_spec_from_table(const char *file, uint64_t header_bytes,
 						     struct kv_chunk_spec **ret_spec, struct fault *fault);
 
@@ -32,8 +32,8 @@ struct kv_chunk_spec *kv_chunk_spec_ref(struct kv_chunk_spec *spec);
 void kv_chunk_spec_unref(struct kv_chunk_spec *spec);
 DEFINE_CLEANUP(kv_chunk_spec_unref, struct kv_chunk_spec *);
 
-/* The full size of chunks of the object at `object_path`, whose last segment is decoded to the key; 0 when no line of the
- * table matches it, or it is the name of no key and there is a table. */
+/* The full size of chunks of the object at `object_path`, whose last segment is decoded to the key; 0 when no line
+ * of the table matches it, or it is the name of no key and there is a table. */
 uint64_t kv_chunk_spec_full_size(const struct kv_chunk_spec *spec, const char *object_path);
 
 /* The largest full size that the spec knows; for defaults of staging. */

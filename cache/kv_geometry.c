@@ -14,18 +14,14 @@ static const struct {
 	const char *name;
 	uint64_t bytes;
 } dtypes[] = {
-	{ "bfloat16", 2 },      { "bf16", 2 },
-	{ "half", 2 },          { "float16", 2 },
-	{ "fp16", 2 },          { "float", 4 },
-	{ "float32", 4 },       { "fp32", 4 },
-	{ "double", 8 },        { "float64", 8 },
-	{ "fp8", 1 },           { "fp8_e4m3", 1 },
-	{ "fp8_e5m2", 1 },      { "fp8_inc", 1 },
-	{ "fp8_ds_mla", 1 },    { "float8_e4m3fn", 1 },
-	{ "float8_e5m2", 1 },   { "float8_e4m3fnuz", 1 },
-	{ "float8_e5m2fnuz", 1 }, { "uint8", 1 },
-	{ "int8", 1 },          { "int16", 2 },
-	{ "int32", 4 },         { "int64", 8 },
+	{ "bfloat16", 2 },        { "bf16", 2 },        { "half", 2 },
+	{ "float16", 2 },         { "fp16", 2 },        { "float", 4 },
+	{ "float32", 4 },         { "fp32", 4 },        { "double", 8 },
+	{ "float64", 8 },         { "fp8", 1 },         { "fp8_e4m3", 1 },
+	{ "fp8_e5m2", 1 },        { "fp8_inc", 1 },     { "fp8_ds_mla", 1 },
+	{ "float8_e4m3fn", 1 },   { "float8_e5m2", 1 }, { "float8_e4m3fnuz", 1 },
+	{ "float8_e5m2fnuz", 1 }, { "uint8", 1 },       { "int8", 1 },
+	{ "int16", 2 },           { "int32", 4 },       { "int64", 8 },
 };
 
 uint64_t kv_dtype_bytes(const char *dtype)
@@ -44,8 +40,9 @@ enum hfkv_status kv_geometry_bytes(const struct kv_geometry *geometry, uint64_t 
 		const char *name;
 		uint64_t value;
 	} factors[] = {
-		{ "layers", geometry->layers }, { "K/V planes", geometry->kv_planes }, { "tokens", geometry->tokens },
-		{ "heads", geometry->heads },   { "head size", geometry->head_size },
+		{ "layers", geometry->layers },       { "K/V planes", geometry->kv_planes },
+		{ "tokens", geometry->tokens },       { "heads", geometry->heads },
+		{ "head size", geometry->head_size },
 	};
 	uint64_t bytes = kv_dtype_bytes(geometry->dtype);
 	if (bytes == 0)
@@ -98,7 +95,8 @@ static const json_t *text_part(const json_t *config)
 
 static uint64_t config_kv_heads(const json_t *config, uint64_t attention_heads)
 {
-	uint64_t heads = CONFIG_NUMBER(config, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num");
+	uint64_t heads =
+	    CONFIG_NUMBER(config, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num");
 	if (heads)
 		return heads;
 	/* Falcon's and GPTBigCode's way to say one. */
@@ -125,8 +123,8 @@ static enum hfkv_status read_heads(const json_t *config, uint64_t tensor_paralle
 	if (!head_size)
 		head_size = hidden_size / attention_heads;
 	if (!head_size)
-		return fault_set(fault, HFKV_INVALID, "model config '%s' has neither head_dim nor a usable hidden_size",
-				 file);
+		return fault_set(fault, HFKV_INVALID,
+				 "model config '%s' has neither head_dim nor a usable hidden_size", file);
 	uint64_t heads = config_kv_heads(config, attention_heads) / tensor_parallel;
 	geometry->kv_planes = 2;
 	geometry->heads = heads ? heads : 1;
@@ -141,12 +139,14 @@ static enum hfkv_status load_config(const char *file, json_t **ret_config, struc
 	if (fd < 0 || fstat(fd, &attributes) < 0)
 		return fault_set_errno(fault, errno, "model config '%s'", file);
 	if (attributes.st_size > CONFIG_MAX_BYTES)
-		return fault_set(fault, HFKV_INVALID, "model config '%s' is larger than %d bytes; name a config.json", file,
+		return fault_set(fault, HFKV_INVALID,
+				 "model config '%s' is larger than %d bytes; name a config.json", file,
 				 CONFIG_MAX_BYTES);
 	json_error_t error;
 	json_t *config = json_loadfd(fd, 0, &error);
 	if (!config)
-		return fault_set(fault, HFKV_INVALID, "model config '%s' line %d: %s", file, error.line, error.text);
+		return fault_set(fault, HFKV_INVALID, "model config '%s' line %d: %s", file, error.line,
+				 error.text);
 	*ret_config = config;
 	return HFKV_OK;
 }
@@ -154,7 +154,8 @@ static enum hfkv_status load_config(const char *file, json_t **ret_config, struc
 static const char *config_dtype(const json_t *config, const json_t *part)
 {
 	const json_t *const places[] = { json_object_get(part, "torch_dtype"), json_object_get(part, "dtype"),
-					 json_object_get(config, "torch_dtype"), json_object_get(config, "dtype") };
+					 json_object_get(config, "torch_dtype"),
+					 json_object_get(config, "dtype") };
 	for (size_t i = 0; i < ARRAY_LENGTH(places); i++)
 		if (json_is_string(places[i]))
 			return json_string_value(places[i]);
@@ -177,7 +178,8 @@ enum hfkv_status kv_geometry_from_model_config(const char *file, uint64_t tokens
 		return fault_set(fault, HFKV_INVALID, "model config '%s' has no num_hidden_layers", file);
 	geometry.dtype = dtype && strcmp(dtype, "auto") != 0 ? dtype : config_dtype(config, part);
 	if (!geometry.dtype)
-		return fault_set(fault, HFKV_INVALID, "model config '%s' names no dtype; give one (--kv-dtype)", file);
+		return fault_set(fault, HFKV_INVALID, "model config '%s' names no dtype; give one (--kv-dtype)",
+				 file);
 	status = read_heads(part, tensor_parallel, file, &geometry, fault);
 	return status == HFKV_OK ? kv_geometry_bytes(&geometry, ret_bytes, fault) : status;
 }

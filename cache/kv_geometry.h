@@ -24,9 +24,10 @@ struct kv_geometry {
 MUST_CHECK enum hfkv_status kv_geometry_bytes(const struct kv_geometry *geometry, uint64_t *ret_bytes,
 					      struct fault *fault);
 
-/* Reads a model's config.json (nested text_config too) and computes the KV chunk size of one rank of `tensor_parallel`:
- * max(1, kv_heads / tensor_parallel) heads; for MLA (kv_lora_rank set) one plane and one head of
- * kv_lora_rank + qk_rope_head_dim. dtype NULL or "auto": the config's own. INVALID names the file and what it lacks. */
+/* Reads a model's config.json (nested text_config too) and computes the KV chunk size of one rank of
+ * `tensor_parallel`: max(1, kv_heads / tensor_parallel) heads; for MLA (kv_lora_rank set) one plane and one head
+ * of kv_lora_rank + qk_rope_head_dim. dtype NULL or "auto": the config's own. INVALID names the file and what it
+ * lacks. */
 MUST_CHECK enum hfkv_status kv_geometry_from_model_config(const char *file, uint64_t tokens, const char *dtype,
 							  uint64_t tensor_parallel, uint64_t *ret_bytes,
 							  struct fault *fault);

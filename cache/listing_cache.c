@@ -19,7 +19,7 @@ struct change {
 
 /* What is known of one directory. */
 struct dir_state {
-	UT_hash_handle hh; /* by path; the order of insertion is the order of use */
+	UT_hash_handle hh;           /* by path; the order of insertion is the order of use */
 	struct dir_listing *listing; /* NULL: none */
 	bool spoiled;                /* changed in a way that `changes` does not tell: not to be used, or kept */
 	struct change *changes, **changes_end;
@@ -129,8 +129,8 @@ static void quit(struct listing_cache *cache, struct dir_state *state)
 
 /* ---- own writes ---- */
 
-static void add_change(struct dir_state *state, const char *name, size_t name_bytes, const struct object_info *info,
-		       bool is_directory)
+static void add_change(struct dir_state *state, const char *name, size_t name_bytes,
+		       const struct object_info *info, bool is_directory)
 {
 	if (!state->loading && !state->listing)
 		return;
@@ -170,7 +170,8 @@ static void note_above(struct listing_cache *cache, const char *path, const stru
 		struct dir_state *state = find(cache, directory);
 		if (state) {
 			state->absent_until_ms = 0;
-			state->exists_until_ms = info ? deadline_after_ms(cache->settings.present_ttl_ms).at_ms : 0;
+			state->exists_until_ms =
+			    info ? deadline_after_ms(cache->settings.present_ttl_ms).at_ms : 0;
 			if (info || is_parent)
 				add_change(state, path + name_at, name_bytes, is_parent ? info : NULL, !is_parent);
 			else
@@ -199,8 +200,8 @@ static enum hfkv_status merge_changes(struct listing_cache *cache, struct dir_st
 		status = dir_listing_builder_add(builder, name.name, name.is_directory ? NULL : &name.info);
 	}
 	for (const struct change *change = state->changes; status == HFKV_OK && change; change = change->next)
-		status = change->removed ? dir_listing_builder_drop(builder, change->name) :
-					   dir_listing_builder_add(builder, change->name,
+		status = change->removed ? dir_listing_builder_drop(builder, change->name)
+					 : dir_listing_builder_add(builder, change->name,
 								   change->is_directory ? NULL : &change->info);
 	struct dir_listing *merged;
 	if (status == HFKV_OK)
@@ -257,8 +258,8 @@ static void load(struct listing_cache *cache, struct dir_state *state, size_t pe
 	dir_listing_unref(load.listing);
 }
 
-/* Lock held, given up meanwhile. Has the directory loaded by this thread or by one that does it already. OK: a load ended well
- * while we waited; otherwise why it did not. */
+/* Lock held, given up meanwhile. Has the directory loaded by this thread or by one that does it already. OK: a
+ * load ended well while we waited; otherwise why it did not. */
 static enum hfkv_status have_loaded(struct listing_cache *cache, struct dir_state *state, size_t peek_names,
 				    struct deadline deadline, struct fault *fault)
 {
@@ -330,7 +331,8 @@ enum hfkv_status listing_cache_get(struct listing_cache *cache, const char *dire
 }
 
 /* Lock held. What is known of a directory without asking; false: nothing. */
-static bool known_existence(struct listing_cache *cache, const struct dir_state *state, enum hfkv_status *ret_status)
+static bool known_existence(struct listing_cache *cache, const struct dir_state *state,
+			    enum hfkv_status *ret_status)
 {
 	int64_t now_ms = clock_now_ms();
 	const char *slash = strrchr(state->path, '/');
@@ -339,7 +341,8 @@ static bool known_existence(struct listing_cache *cache, const struct dir_state 
 	*ret_status = HFKV_OK;
 	if (state->exists_until_ms > now_ms)
 		return true;
-	/* An own directory is in `changes` of the one above, and in exists_until_ms of itself when it was ever asked for. */
+	/* An own directory is in `changes` of the one above, and in exists_until_ms of itself when it was ever
+	 * asked for. */
 	if (above && is_fresh(above) && merge_changes(cache, above) == HFKV_OK &&
 	    dir_listing_has_directory(above->listing, slash ? slash + 1 : state->path))
 		return true;
@@ -391,7 +394,7 @@ void listing_cache_free(struct listing_cache *cache)
 		return;
 	struct dir_state *state, *next;
 	HASH_ITER(hh, cache->directories, state, next)
-		free_state(cache, state);
+	free_state(cache, state);
 	pthread_mutex_destroy(&cache->mutex);
 	pthread_cond_destroy(&cache->loaded);
 	free(cache);

@@ -1,9 +1,9 @@
 /*
  * Directory listings, kept for a time and true to own writes.
  *
- * A listing is one call of the store per directory, whoever asks meanwhile; it feeds the object_meta_cache, and leaves
- * out what that hides. Own writes and removals since the listing was asked for are kept beside it and merged in
- * when it is next wanted, so a store does not cost a listing. Bounded in directories and in names.
+ * A listing is one call of the store per directory, whoever asks meanwhile; it feeds the object_meta_cache, and
+ * leaves out what that hides. Own writes and removals since the listing was asked for are kept beside it and
+ * merged in when it is next wanted, so a store does not cost a listing. Bounded in directories and in names.
  *
  * Any thread. One lock; memory work only while it is held.
  */
@@ -29,14 +29,14 @@ MUST_CHECK enum hfkv_status listing_cache_new(const struct listing_cache_setting
 void listing_cache_free(struct listing_cache *cache);
 DEFINE_CLEANUP(listing_cache_free, struct listing_cache *);
 
-/* The listing of `directory` (relative to the prefix, "" for itself); the caller unrefs it. May block on the network.
- * INVALID for a path that no directory can have, OVERSIZE beyond DIR_LISTING_NAMES_MAX names. */
+/* The listing of `directory` (relative to the prefix, "" for itself); the caller unrefs it. May block on the
+ * network. INVALID for a path that no directory can have, OVERSIZE beyond DIR_LISTING_NAMES_MAX names. */
 MUST_CHECK enum hfkv_status listing_cache_get(struct listing_cache *cache, const char *directory,
 					      struct deadline deadline, struct dir_listing **ret_listing,
 					      struct fault *fault);
 
-/* Whether anything lies under `directory`: OK or NOT_FOUND. The prefix itself is always there. May block on the network, for
- * one page of a listing. */
+/* Whether anything lies under `directory`: OK or NOT_FOUND. The prefix itself is always there. May block on the
+ * network, for one page of a listing. */
 MUST_CHECK enum hfkv_status listing_cache_directory_exists(struct listing_cache *cache, const char *directory,
 							   struct deadline deadline, struct fault *fault);
 

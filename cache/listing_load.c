@@ -36,8 +36,8 @@ static enum hfkv_status visit_entry(void *context, const struct object_list_entr
 	}
 	if (entry->is_directory)
 		return dir_listing_builder_add(visit->builder, name, NULL);
-	struct object_meta meta = object_meta_cache_learn(load->meta, entry->path + visit->prefix_bytes, &entry->info,
-							  visit->generation);
+	struct object_meta meta = object_meta_cache_learn(load->meta, entry->path + visit->prefix_bytes,
+							  &entry->info, visit->generation);
 	return meta.status == HFKV_OK ? dir_listing_builder_add(visit->builder, name, &meta.info) : HFKV_OK;
 }
 
@@ -63,6 +63,6 @@ void listing_load_run(struct listing_load *load, struct deadline deadline)
 	if (load->status == HFKV_OK)
 		load->status = dir_listing_builder_finish(builder, load->fresh_until_ms, &load->listing);
 	if (load->status == HFKV_OVERSIZE)
-		load->status = fault_set(&load->fault, HFKV_OVERSIZE, "directory '%s' has more than %d names", full,
-					 DIR_LISTING_NAMES_MAX);
+		load->status = fault_set(&load->fault, HFKV_OVERSIZE, "directory '%s' has more than %d names",
+					 full, DIR_LISTING_NAMES_MAX);
 }

@@ -1,5 +1,6 @@
 /*
- * One listing of the store on its way into a dir_listing: names checked, metadata learned, hidden objects left out.
+ * One listing of the store on its way into a dir_listing: names checked, metadata learned, hidden objects left
+ * out.
  *
  * A plain structure for one load, in one thread; blocks on the network.
  */

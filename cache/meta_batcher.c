@@ -6,10 +6,10 @@
 #include <string.h>
 #include <uthash.h>
 
-#define CALL_NAMES_MAX   1000  /* of one paths-info call */
-#define SENDERS_MAX      4     /* calls in flight */
-#define QUESTIONS_MAX    65536 /* different paths waiting; BUSY beyond */
-#define SLOW_CALL_MS     200   /* a call older than this no longer holds others up */
+#define CALL_NAMES_MAX 1000  /* of one paths-info call */
+#define SENDERS_MAX    4     /* calls in flight */
+#define QUESTIONS_MAX  65536 /* different paths waiting; BUSY beyond */
+#define SLOW_CALL_MS   200   /* a call older than this no longer holds others up */
 /* Somebody who waits for an answer. */
 struct waiter {
 	struct waiter *next;
@@ -46,7 +46,7 @@ struct meta_batcher {
 	struct work_pool *pool;
 
 	pthread_mutex_t mutex;
-	pthread_cond_t changed; /* for senders that wait: a call is full, or stopping */
+	pthread_cond_t changed;  /* for senders that wait: a call is full, or stopping */
 	struct inquiry *by_path; /* uthash by path: queued and in flight */
 	struct inquiry *first, *last;
 	size_t queued;
@@ -104,8 +104,8 @@ static void answer_waiters(struct waiter *waiters, enum hfkv_status status, cons
 }
 
 /* What a question is answered with when it has no answer: the call's own words, or a word of its own. */
-static const struct fault *fault_of(const struct inquiry *inquiry, enum hfkv_status status, const struct fault *call,
-				    struct fault *own)
+static const struct fault *fault_of(const struct inquiry *inquiry, enum hfkv_status status,
+				    const struct fault *call, struct fault *own)
 {
 	if (call->status == status)
 		return call;
@@ -134,8 +134,8 @@ static void finish_batch(struct meta_batcher *batcher, struct inquiry *batch, co
 }
 
 /* What the answers mean, through the cache: it holds them before anybody is told. */
-static void learn_answers(struct meta_batcher *batcher, const struct inquiry *batch, const struct object_stat *stats,
-			  struct object_meta *metas, uint64_t generation)
+static void learn_answers(struct meta_batcher *batcher, const struct inquiry *batch,
+			  const struct object_stat *stats, struct object_meta *metas, uint64_t generation)
 {
 	for (size_t i = 0; batch; batch = batch->next, i++)
 		if (stats[i].status == HFKV_OK || stats[i].status == HFKV_NOT_FOUND)
@@ -185,7 +185,8 @@ static void await_company(struct meta_batcher *batcher)
 	int64_t began_ms = clock_now_ms();
 	if (batcher->hurried || !asker_crowd_is_on(&batcher->crowd, began_ms))
 		return;
-	while (!batcher->stopping && !batcher->hurried && batcher->queued > 0 && batcher->queued < CALL_NAMES_MAX) {
+	while (!batcher->stopping && !batcher->hurried && batcher->queued > 0 &&
+	       batcher->queued < CALL_NAMES_MAX) {
 		struct deadline wake = { asker_crowd_wait_until(&batcher->crowd, began_ms) };
 		if (deadline_passed(wake))
 			break;
@@ -267,7 +268,8 @@ static bool needs_sender(const struct meta_batcher *batcher)
 {
 	size_t takers = 0;
 	for (size_t i = 0; i < SENDERS_MAX; i++)
-		takers += batcher->senders[i].state == SENDER_COLLECTING || batcher->senders[i].state == SENDER_STANDBY;
+		takers +=
+		    batcher->senders[i].state == SENDER_COLLECTING || batcher->senders[i].state == SENDER_STANDBY;
 	return batcher->queued > takers * CALL_NAMES_MAX;
 }
 
@@ -366,7 +368,8 @@ void meta_batcher_ask(struct meta_batcher *batcher, const struct meta_question *
 		}
 		if (status == HFKV_OK)
 			continue;
-		status = fault_set(&fault, status, "stat of '%s': %s", questions[i].path, hfkv_status_name(status));
+		status =
+		    fault_set(&fault, status, "stat of '%s': %s", questions[i].path, hfkv_status_name(status));
 		questions[i].answered(questions[i].token, status, NULL, &fault);
 	}
 	enum hfkv_status status;

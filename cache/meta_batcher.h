@@ -1,12 +1,13 @@
 /*
  * Joins questions about objects into few calls of the store.
  *
- * A question that comes while nothing is going on is sent at once. Questions that come while a call is in flight wait for
- * it to return and go together. When a crowd asks (cache/asker_crowd.h), calls wait some ms for more of it. So one
- * stat after another pays no delay, and 1000 at once, which a kernel hands over in 80 to 500 ms, cost a handful of
- * calls. Equal paths share one question. When calls hang, up to four run side by side.
+ * A question that comes while nothing is going on is sent at once. Questions that come while a call is in flight
+ * wait for it to return and go together. When a crowd asks (cache/asker_crowd.h), calls wait some ms for more of
+ * it. So one stat after another pays no delay, and 1000 at once, which a kernel hands over in 80 to 500 ms, cost a
+ * handful of calls. Equal paths share one question. When calls hang, up to four run side by side.
  *
- * Answers go into the object_meta_cache first. Errors are only passed on. Any thread; callbacks run without a lock.
+ * Answers go into the object_meta_cache first. Errors are only passed on. Any thread; callbacks run without a
+ * lock.
  */
 #ifndef CACHE_META_BATCHER_H
 #define CACHE_META_BATCHER_H
@@ -40,7 +41,8 @@ MUST_CHECK enum hfkv_status meta_batcher_new(const struct meta_batcher_settings 
 void meta_batcher_free(struct meta_batcher *batcher);
 DEFINE_CLEANUP(meta_batcher_free, struct meta_batcher *);
 
-/* Never blocks. The questions of one call go to the store together. An impossible path is answered before return. */
+/* Never blocks. The questions of one call go to the store together. An impossible path is answered before return.
+ */
 void meta_batcher_ask(struct meta_batcher *batcher, const struct meta_question *questions, size_t count);
 
 /* Calls of the store so far. */

@@ -16,7 +16,7 @@ struct wait_group {
 	pthread_mutex_t mutex;
 	pthread_cond_t complete;
 	size_t unanswered;
-	bool left; /* the asker is gone */
+	bool left;          /* the asker is gone */
 	struct fault fault; /* of the first failure */
 	struct wait_slot slots[];
 };
@@ -68,7 +68,8 @@ static bool is_answer(enum hfkv_status status)
 	return status == HFKV_OK || status == HFKV_NOT_FOUND || status == HFKV_INVALID || status == HFKV_OVERSIZE;
 }
 
-/* Waits, takes the answers over, and leaves the group. `open` holds the answers asked for, in the order of the slots. */
+/* Waits, takes the answers over, and leaves the group. `open` holds the answers asked for, in the order of the
+ * slots. */
 static enum hfkv_status collect(struct wait_group *group, struct meta_answer **open, size_t count,
 				struct deadline deadline, struct fault *fault)
 {
@@ -114,7 +115,8 @@ static enum hfkv_status ask_open(struct meta_batcher *batcher, struct meta_answe
 }
 
 enum hfkv_status meta_wait_for(struct meta_batcher *batcher, struct object_meta_cache *meta,
-			       struct meta_answer *answers, size_t count, struct deadline deadline, struct fault *fault)
+			       struct meta_answer *answers, size_t count, struct deadline deadline,
+			       struct fault *fault)
 {
 	CLEANUP(free_pointer) struct meta_answer **open = NULL;
 	size_t open_count = 0;

@@ -16,8 +16,8 @@ struct meta_answer {
 	struct object_meta meta; /* valid for OK and NOT_FOUND */
 };
 
-/* From the cache where it is fresh, the rest in as few calls as can be. Returns OK when every path has an answer of its
- * own, TIMEOUT or the store's failure otherwise (answers that did come are filled in). */
+/* From the cache where it is fresh, the rest in as few calls as can be. Returns OK when every path has an answer
+ * of its own, TIMEOUT or the store's failure otherwise (answers that did come are filled in). */
 MUST_CHECK enum hfkv_status meta_wait_for(struct meta_batcher *batcher, struct object_meta_cache *meta,
 					  struct meta_answer *answers, size_t count, struct deadline deadline,
 					  struct fault *fault);

@@ -1,6 +1,6 @@
 /*
- * The set of object paths that a mutation under way has claimed, so that two changes of one name never overlap: what
- * the cache then believes of the name is what the bucket holds.
+ * The set of object paths that a mutation under way has claimed, so that two changes of one name never overlap:
+ * what the cache then believes of the name is what the bucket holds.
  *
  * Plain structure; the owner's lock protects it.
  */

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHUNKS_NEEDED        4             /* full-size KV chunks that a place must hold (spec section 1) */
-#define NEEDED_WITHOUT_RULE  (64ULL << 20) /* when there is no size rule */
+#define CHUNKS_NEEDED       4             /* full-size KV chunks that a place must hold (spec section 1) */
+#define NEEDED_WITHOUT_RULE (64ULL << 20) /* when there is no size rule */
 
 void staged_file_body_name(const struct staged_file *file, char name[STAGED_NAME_BYTES])
 {
@@ -25,7 +25,8 @@ void staged_file_clean_name(const struct staged_file *file, char name[STAGED_NAM
 
 /* ---- the budget ---- */
 
-/* Lock held. Takes the oldest clean file off the books and onto *victims (linked through recency.older); false: none. */
+/* Lock held. Takes the oldest clean file off the books and onto *victims (linked through recency.older); false:
+ * none. */
 static bool evict_one(struct staging_area *area, struct staging_lru_node **victims)
 {
 	struct staging_lru_node *node = staging_lru_take_oldest(&area->lru);
@@ -45,7 +46,8 @@ static void dispose_victims(struct staging_lru_node *victims)
 {
 	while (victims) {
 		struct staging_lru_node *next = victims->older;
-		staged_file_dispose((struct staged_file *)((char *)victims - offsetof(struct staged_file, recency)));
+		staged_file_dispose(
+		    (struct staged_file *)((char *)victims - offsetof(struct staged_file, recency)));
 		victims = next;
 	}
 }
@@ -83,7 +85,8 @@ static void uncharge_books(struct staging_area *area, struct staged_file *file, 
 static uint64_t filesystem_shortfall(const struct staging_area *area, uint64_t more_bytes)
 {
 	uint64_t free_bytes, total_bytes;
-	if (!area->guards_space || !staging_place_space(NULL, staging_dir_fd(area->dir), &free_bytes, &total_bytes))
+	if (!area->guards_space ||
+	    !staging_place_space(NULL, staging_dir_fd(area->dir), &free_bytes, &total_bytes))
 		return 0;
 	uint64_t needed = more_bytes + staging_place_margin(total_bytes);
 	return needed > free_bytes ? needed - free_bytes : 0;
@@ -133,8 +136,8 @@ static int create_file(const struct staging_area *area, const struct staged_file
 	return openat(dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-enum hfkv_status staging_area_new_body(struct staging_area *area, enum staging_purpose purpose, uint64_t expected_bytes,
-				       struct staged_file **ret_file, struct fault *fault)
+enum hfkv_status staging_area_new_body(struct staging_area *area, enum staging_purpose purpose,
+				       uint64_t expected_bytes, struct staged_file **ret_file, struct fault *fault)
 {
 	struct staged_file *body = calloc(1, sizeof(*body));
 	if (!body)
@@ -146,12 +149,14 @@ enum hfkv_status staging_area_new_body(struct staging_area *area, enum staging_p
 	pthread_mutex_unlock(&area->mutex);
 	CLEANUP(staged_file_unrefp) struct staged_file *file = body;
 	if (staged_file_reserve(file, expected_bytes) != HFKV_OK)
-		return fault_set(fault, HFKV_NO_SPACE,
-				 "staging '%s': no room for %llu bytes; raise --staging-bytes, or free space there",
-				 staging_dir_path(area->dir), (unsigned long long)expected_bytes);
+		return fault_set(
+		    fault, HFKV_NO_SPACE,
+		    "staging '%s': no room for %llu bytes; raise --staging-bytes, or free space there",
+		    staging_dir_path(area->dir), (unsigned long long)expected_bytes);
 	file->fd = create_file(area, file);
 	if (file->fd < 0)
-		return fault_set_errno(fault, errno, "staging '%s': a file cannot be made", staging_dir_path(area->dir));
+		return fault_set_errno(fault, errno, "staging '%s': a file cannot be made",
+				       staging_dir_path(area->dir));
 	file->named = !area->has_nameless;
 	*ret_file = TAKE_PTR(file);
 	return HFKV_OK;
@@ -270,7 +275,8 @@ struct staged_file *staging_area_find(struct staging_area *area, const struct co
 
 /* ---- life cycle ---- */
 
-/* Whether nameless files can be made here and named later (not so on overlay and network filesystems, or without /proc). */
+/* Whether nameless files can be made here and named later (not so on overlay and network filesystems, or without
+ * /proc). */
 static bool nameless_files_work(const struct staging_dir *dir)
 {
 	char source[64];
@@ -293,17 +299,19 @@ static enum hfkv_status open_directory(struct staging_area *area, const struct s
 	if (status != HFKV_OK)
 		return status;
 	CLEANUP(free_pointer) char *path = place.path;
-	area->limit_bytes = settings->limit_bytes ? settings->limit_bytes :
-						    staging_place_default_limit(place.free_bytes, needed);
+	area->limit_bytes =
+	    settings->limit_bytes ? settings->limit_bytes : staging_place_default_limit(place.free_bytes, needed);
 	if (area->limit_bytes < settings->largest_bytes)
-		return fault_set(fault, HFKV_INVALID,
-				 "staging limit of %llu bytes cannot hold one KV chunk of %llu; raise --staging-bytes",
-				 (unsigned long long)area->limit_bytes, (unsigned long long)settings->largest_bytes);
+		return fault_set(
+		    fault, HFKV_INVALID,
+		    "staging limit of %llu bytes cannot hold one KV chunk of %llu; raise --staging-bytes",
+		    (unsigned long long)area->limit_bytes, (unsigned long long)settings->largest_bytes);
 	bool leaves_room = area->limit_bytes >= CHUNKS_NEEDED * settings->largest_bytes;
 	area->write_limit_bytes = area->limit_bytes - (leaves_room ? settings->largest_bytes : 0);
-	status = staging_dir_open(
-		&(struct staging_dir_settings){ path, settings->label, settings->private_tmpfs ? area->limit_bytes : 0 },
-		&area->dir, fault);
+	status =
+	    staging_dir_open(&(struct staging_dir_settings){ path, settings->label,
+							     settings->private_tmpfs ? area->limit_bytes : 0 },
+			     &area->dir, fault);
 	if (status != HFKV_OK)
 		return status;
 	area->guards_space = !staging_dir_is_private_tmpfs(area->dir);

@@ -16,16 +16,16 @@
 struct staged_file {
 	struct staging_area *area;
 	enum staging_purpose purpose;
-	uint64_t number;               /* unique in the area, part of names */
+	uint64_t number;                /* unique in the area, part of names */
 	_Atomic uint64_t charged_bytes; /* what the budget counts for it; changed with the area's lock held */
 	/* The rest with the area's lock held, but for fd, which is fixed while a reference is held. */
-	int fd;                        /* -1: clean and unreferenced */
+	int fd; /* -1: clean and unreferenced */
 	unsigned references;
-	bool clean;                    /* in the area's table; references 0 also means: in its lru */
-	bool named;                    /* has a directory entry, under the name that its state gives it */
-	struct content_hash hash;      /* valid when clean */
+	bool clean;               /* in the area's table; references 0 also means: in its lru */
+	bool named;               /* has a directory entry, under the name that its state gives it */
+	struct content_hash hash; /* valid when clean */
 	struct staging_lru_node recency;
-	UT_hash_handle hh;             /* clean files, by hash */
+	UT_hash_handle hh; /* clean files, by hash */
 };
 
 struct staging_area {

@@ -74,13 +74,16 @@ static enum hfkv_status choose_name(struct staging_dir *dir, const struct stagin
 	return HFKV_OK;
 }
 
-/* Takes the lock file. False when the sweeper of another process was faster: it took the new directory for a dead one. */
+/* Takes the lock file. False when the sweeper of another process was faster: it took the new directory for a dead
+ * one. */
 static bool take_lock(struct staging_dir *dir)
 {
-	dir->lock_fd = openat(dir->dir_fd, STAGING_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	dir->lock_fd =
+	    openat(dir->dir_fd, STAGING_LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (dir->lock_fd < 0 || flock(dir->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return false;
-	/* Between the two calls a sweeper may have locked it, removed it and gone: then this is the lock of nothing. */
+	/* Between the two calls a sweeper may have locked it, removed it and gone: then this is the lock of
+	 * nothing. */
 	struct stat attributes;
 	if (fstat(dir->lock_fd, &attributes) == 0 && attributes.st_nlink > 0)
 		return true;

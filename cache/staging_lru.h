@@ -1,7 +1,8 @@
 /*
  * Recency of clean staged files, apart from everything else: which one was used longest ago.
  *
- * Nodes are embedded in the files; the list owns nothing. The caller's lock protects it. A node is in one list or none.
+ * Nodes are embedded in the files; the list owns nothing. The caller's lock protects it. A node is in one list or
+ * none.
  */
 #ifndef CACHE_STAGING_LRU_H
 #define CACHE_STAGING_LRU_H

@@ -75,7 +75,8 @@ enum hfkv_status staging_place_choose(const char *given, uint64_t needed_bytes, 
 	} else if (!given) {
 		path = DISK_PLACE;
 		log_warning("staging: %s cannot hold %llu bytes (four KV chunks), using the slower %s; enlarge it "
-			    "(docker run --shm-size=..., mount -o remount,size=...) or name a directory with --staging-dir",
+			    "(docker run --shm-size=..., mount -o remount,size=...) or name a directory with "
+			    "--staging-dir",
 			    MEMORY_PLACE, (unsigned long long)needed_bytes, DISK_PLACE);
 	}
 	if (given && !make_directories(given))

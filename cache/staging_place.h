@@ -29,7 +29,8 @@ uint64_t staging_place_margin(uint64_t filesystem_bytes);
 /* Half of what is free, at most STAGING_DEFAULT_CAP_BYTES, at least needed_bytes. */
 uint64_t staging_place_default_limit(uint64_t free_bytes, uint64_t needed_bytes);
 
-/* Free and total bytes of the filesystem that holds `fd` or `path` (path NULL: fd). False with errno on failure. */
+/* Free and total bytes of the filesystem that holds `fd` or `path` (path NULL: fd). False with errno on failure.
+ */
 bool staging_place_space(const char *path, int fd, uint64_t *ret_free_bytes, uint64_t *ret_total_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Clears a staging place of the private directories that dead processes of this user left (cache/staging_dir.h tells
- * how they look), in a thread of its own, so that 200,000 left-over files delay no start.
+ * Clears a staging place of the private directories that dead processes of this user left (cache/staging_dir.h
+ * tells how they look), in a thread of its own, so that 200,000 left-over files delay no start.
  *
  * A directory whose lock is held is somebody's; one without a lock file is left alone for a minute, as it may be
  * just being made. Failures are tolerated and named at debug level.

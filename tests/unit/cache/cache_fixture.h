@@ -24,7 +24,8 @@ struct cache_fixture {
 	char place[64];
 };
 
-/* Starts from the defaults: full size FULL_BYTES, prefix "p". `adjust` may change the settings; NULL: as they are. */
+/* Starts from the defaults: full size FULL_BYTES, prefix "p". `adjust` may change the settings; NULL: as they are.
+ */
 static inline void fixture_open(struct cache_fixture *fixture, void (*adjust)(struct kv_cache_settings *settings))
 {
 	struct object_store *memory;
@@ -95,7 +96,7 @@ static inline void expect_read(struct cache_fixture *fixture, const char *path, 
 	struct fault fault = FAULT_NONE;
 	struct object_info info;
 	enum hfkv_status status =
-		kv_cache_open_reader(fixture->cache, path, deadline_after_ms(5000), &file, &info, &fault);
+	    kv_cache_open_reader(fixture->cache, path, deadline_after_ms(5000), &file, &info, &fault);
 	if (status != HFKV_OK)
 		fail_msg("'%s': %s", path, fault_text(&fault, status));
 	assert_int_equal(info.size_bytes, length);
@@ -107,8 +108,7 @@ static inline void expect_read(struct cache_fixture *fixture, const char *path, 
 static inline enum hfkv_status stat_one(struct cache_fixture *fixture, const char *path)
 {
 	struct kv_cache_question question = { .path = path };
-	enum hfkv_status status =
-		kv_cache_stat_many(fixture->cache, &question, 1, deadline_after_ms(5000), NULL);
+	enum hfkv_status status = kv_cache_stat_many(fixture->cache, &question, 1, deadline_after_ms(5000), NULL);
 	return status == HFKV_OK ? question.status : status;
 }
 

@@ -1,5 +1,6 @@
 /*
- * A gate that holds calls of a fault_store under way until the test opens it, and tells when somebody stands before it.
+ * A gate that holds calls of a fault_store under way until the test opens it, and tells when somebody stands
+ * before it.
  */
 #ifndef TESTS_UNIT_CACHE_GATE_H
 #define TESTS_UNIT_CACHE_GATE_H

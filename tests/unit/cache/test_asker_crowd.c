@@ -32,7 +32,8 @@ static void a_crowd_is_waited_for_longer_while_it_is_large(void **state)
 		asker_crowd_called(&crowd, 100);
 	assert_int_equal(asker_crowd_wait_until(&crowd, 1024), 1024 + 8 * 3);
 	asker_crowd_note(&crowd, 5, 1200);
-	assert_int_equal(asker_crowd_wait_until(&crowd, 1024), 1024 + 8 * 25 > 1200 + 8 * 3 ? 1200 + 8 * 3 : 1024 + 8 * 25);
+	assert_int_equal(asker_crowd_wait_until(&crowd, 1024),
+			 1024 + 8 * 25 > 1200 + 8 * 3 ? 1200 + 8 * 3 : 1024 + 8 * 25);
 	asker_crowd_called(&crowd, 2);
 	assert_int_equal(asker_crowd_wait_until(&crowd, 1200), 1203);
 }

@@ -1,6 +1,6 @@
 /*
- * Everything at once on few names and little staging: whatever is read is one writer's chunk, whole, and afterwards the
- * cache believes what the bucket holds.
+ * Everything at once on few names and little staging: whatever is read is one writer's chunk, whole, and
+ * afterwards the cache believes what the bucket holds.
  */
 #include "tests/unit/cache/cache_fixture.h"
 
@@ -139,7 +139,10 @@ static void *worker_main(void *argument)
 		case 1: put(worker); break;
 		case 2: read_file(worker, name); break;
 		case 3: load(worker); break;
-		case 4: may_be(kv_cache_list(cache, draw(worker, 2) ? "d" : "", visit_name, NULL, soon(), NULL), HFKV_OK); break;
+		case 4:
+			may_be(kv_cache_list(cache, draw(worker, 2) ? "d" : "", visit_name, NULL, soon(), NULL),
+			       HFKV_OK);
+			break;
 		case 5: may_be(kv_cache_remove_many(cache, &gone, 1, soon(), NULL), HFKV_OK); break;
 		case 6: may_be(kv_cache_rename(cache, name, other, 0, soon(), NULL), HFKV_NOT_FOUND); break;
 		default: may_be(stat_one(worker->fixture, name), HFKV_NOT_FOUND); break;
@@ -177,14 +180,22 @@ static void run(bool with_faults)
 	struct worker workers[THREADS];
 	fixture_open(&fixture, adjust);
 	for (unsigned i = 0; with_faults && i < 10; i++) {
-		struct fault_store_rule lost_answer = { .call = FAULT_STORE_PUT, .skip = 7 * i, .times = 1,
-							.status = HFKV_UNAVAILABLE, .after_work = i % 2, .apply_first = 1 };
+		struct fault_store_rule lost_answer = { .call = FAULT_STORE_PUT,
+							.skip = 7 * i,
+							.times = 1,
+							.status = HFKV_UNAVAILABLE,
+							.after_work = i % 2,
+							.apply_first = 1 };
 		assert_int_equal(fault_store_add(fixture.store, &lost_answer), HFKV_OK);
-		struct fault_store_rule no_answer = { .call = FAULT_STORE_STAT, .skip = 5 * i, .times = 1, .status = HFKV_UNAVAILABLE };
+		struct fault_store_rule no_answer = {
+			.call = FAULT_STORE_STAT, .skip = 5 * i, .times = 1, .status = HFKV_UNAVAILABLE
+		};
 		assert_int_equal(fault_store_add(fixture.store, &no_answer), HFKV_OK);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){ .fixture = &fixture, .random = 88172645463325252ULL + i * 7919, .next_seed = i << 20 };
+		workers[i] = (struct worker){ .fixture = &fixture,
+					      .random = 88172645463325252ULL + i * 7919,
+					      .next_seed = i << 20 };
 		pthread_create(&workers[i].thread, NULL, worker_main, &workers[i]);
 	}
 	for (unsigned i = 0; i < THREADS; i++)

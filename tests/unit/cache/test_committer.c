@@ -19,11 +19,13 @@ static void *writer_main(void *argument)
 	uint8_t bytes[FULL_BYTES];
 	fill_bytes(bytes, FULL_BYTES, writer->seed);
 	struct object_put put = { .path = writer->path, .source = { bytes, -1, FULL_BYTES } };
-	writer->status = kv_cache_put_many(writer->fixture->cache, &put, 1, deadline_after_ms(writer->time_ms), &writer->fault);
+	writer->status =
+	    kv_cache_put_many(writer->fixture->cache, &put, 1, deadline_after_ms(writer->time_ms), &writer->fault);
 	return NULL;
 }
 
-static void start(struct writer *writer, struct cache_fixture *fixture, const char *path, unsigned seed, int64_t time_ms)
+static void start(struct writer *writer, struct cache_fixture *fixture, const char *path, unsigned seed,
+		  int64_t time_ms)
 {
 	*writer = (struct writer){ .fixture = fixture, .seed = seed, .time_ms = time_ms };
 	snprintf(writer->path, sizeof(writer->path), "%s", path);
@@ -39,7 +41,9 @@ static enum hfkv_status finish(struct writer *writer)
 static void add_put_rule(struct cache_fixture *fixture, struct gate *gate, unsigned times, enum hfkv_status status,
 			 size_t apply_first)
 {
-	struct fault_store_rule rule = { .call = FAULT_STORE_PUT, .times = times, .status = status, .apply_first = apply_first };
+	struct fault_store_rule rule = {
+		.call = FAULT_STORE_PUT, .times = times, .status = status, .apply_first = apply_first
+	};
 	if (gate) {
 		rule.gate = gate_pass;
 		rule.gate_context = gate;
@@ -96,7 +100,8 @@ static void many_of_one_caller_are_one_batch(void **state)
 	for (unsigned i = 0; i < PUTS; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "k%u", i);
 		fill_bytes(bytes + i * FULL_BYTES, FULL_BYTES, i);
-		puts[i] = (struct object_put){ .path = paths[i], .source = { bytes + i * FULL_BYTES, -1, FULL_BYTES } };
+		puts[i] =
+		    (struct object_put){ .path = paths[i], .source = { bytes + i * FULL_BYTES, -1, FULL_BYTES } };
 	}
 	assert_int_equal(kv_cache_put_many(fixture.cache, puts, PUTS, deadline_after_ms(5000), NULL), HFKV_OK);
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_PUT), 1);
@@ -129,7 +134,8 @@ static void what_landed_of_a_failed_batch_is_known(void **state)
 		assert_int_equal(stat_one(&fixture, paths[i]), HFKV_NOT_FOUND);
 	}
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(kv_cache_put_many(fixture.cache, puts, PUTS, deadline_after_ms(5000), &fault), HFKV_UNAVAILABLE);
+	assert_int_equal(kv_cache_put_many(fixture.cache, puts, PUTS, deadline_after_ms(5000), &fault),
+			 HFKV_UNAVAILABLE);
 	assert_int_equal(fault.status, HFKV_UNAVAILABLE);
 	for (unsigned i = 0; i < PUTS; i++) {
 		assert_int_equal(puts[i].status, i < LANDED ? HFKV_OK : HFKV_UNAVAILABLE);
@@ -156,7 +162,8 @@ static void changes_of_one_name_do_not_overlap(void **state)
 	await_pending(&fixture, 1);
 	struct fault fault = FAULT_NONE;
 	struct object_stat gone = { .path = "k" };
-	assert_int_equal(kv_cache_remove_many(fixture.cache, &gone, 1, deadline_after_ms(20), &fault), HFKV_TIMEOUT);
+	assert_int_equal(kv_cache_remove_many(fixture.cache, &gone, 1, deadline_after_ms(20), &fault),
+			 HFKV_TIMEOUT);
 	assert_int_equal(kv_cache_sync(fixture.cache, "k", deadline_after_ms(20), NULL), HFKV_TIMEOUT);
 	assert_int_equal(kv_cache_sync(fixture.cache, "other", deadline_after_ms(20), NULL), HFKV_OK);
 	gate_open(&gate);
@@ -199,11 +206,12 @@ static void an_old_question_does_not_hide_a_new_object(void **state)
 	gate_init(&gate);
 	fixture_open(&fixture, NULL);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT,
-										   .times = 1,
-										   .gate = gate_pass,
-										   .gate_context = &gate }),
+										    .times = 1,
+										    .gate = gate_pass,
+										    .gate_context = &gate }),
 			 HFKV_OK);
-	assert_int_equal(kv_cache_stat_many(fixture.cache, &question, 1, deadline_after_ms(10), NULL), HFKV_TIMEOUT);
+	assert_int_equal(kv_cache_stat_many(fixture.cache, &question, 1, deadline_after_ms(10), NULL),
+			 HFKV_TIMEOUT);
 	gate_await(&gate, 1);
 	assert_int_equal(publish_chunk(&fixture, "k", FULL_BYTES, 1, 0), HFKV_OK);
 	struct object_stat gone = { .path = "k" };

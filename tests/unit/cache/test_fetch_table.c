@@ -29,7 +29,8 @@ static enum hfkv_status read_by_file(struct reader *reader, uint8_t *got)
 static enum hfkv_status read_by_load(struct reader *reader, uint8_t *got)
 {
 	struct kv_cache_load load = { .path = reader->path, .into = got, .length = FULL_BYTES };
-	enum hfkv_status status = kv_cache_load_many(reader->fixture->cache, &load, 1, deadline_after_ms(reader->time_ms), NULL);
+	enum hfkv_status status =
+	    kv_cache_load_many(reader->fixture->cache, &load, 1, deadline_after_ms(reader->time_ms), NULL);
 	return status == HFKV_OK ? load.status : status;
 }
 
@@ -44,10 +45,11 @@ static void *reader_main(void *argument)
 	return NULL;
 }
 
-static void start(struct reader *reader, struct cache_fixture *fixture, const char *path, unsigned seed, enum how how,
-		  int64_t time_ms)
+static void start(struct reader *reader, struct cache_fixture *fixture, const char *path, unsigned seed,
+		  enum how how, int64_t time_ms)
 {
-	*reader = (struct reader){ .fixture = fixture, .path = path, .seed = seed, .how = how, .time_ms = time_ms };
+	*reader =
+	    (struct reader){ .fixture = fixture, .path = path, .seed = seed, .how = how, .time_ms = time_ms };
 	pthread_create(&reader->thread, NULL, reader_main, reader);
 }
 
@@ -61,9 +63,9 @@ static void hold_reads(struct cache_fixture *fixture, struct gate *gate, unsigne
 {
 	gate_init(gate);
 	assert_int_equal(fault_store_add(fixture->store, &(struct fault_store_rule){ .call = FAULT_STORE_READ,
-										    .times = times,
-										    .gate = gate_pass,
-										    .gate_context = gate }),
+										     .times = times,
+										     .gate = gate_pass,
+										     .gate_context = gate }),
 			 HFKV_OK);
 }
 
@@ -138,10 +140,10 @@ static void who_has_time_left_begins_anew(void **state)
 	put_behind(&fixture, "p/a", FULL_BYTES, 3);
 	gate_init(&gate);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_READ,
-										   .times = 1,
-										   .gate = gate_pass,
-										   .gate_context = &gate,
-										   .status = HFKV_TIMEOUT }),
+										    .times = 1,
+										    .gate = gate_pass,
+										    .gate_context = &gate,
+										    .status = HFKV_TIMEOUT }),
 			 HFKV_OK);
 	start(&first, &fixture, "a", 3, BY_FILE, 10000);
 	gate_await(&gate, 1);
@@ -161,8 +163,8 @@ static void bad_bytes_drop_the_metadata(void **state)
 	put_behind(&fixture, "p/a", FULL_BYTES, 1);
 	assert_int_equal(stat_one(&fixture, "a"), HFKV_OK);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_READ,
-										   .times = 1,
-										   .status = HFKV_CORRUPT }),
+										    .times = 1,
+										    .status = HFKV_CORRUPT }),
 			 HFKV_OK);
 	uint8_t got[FULL_BYTES];
 	struct kv_cache_load load = { .path = "a", .into = got, .length = FULL_BYTES };
@@ -175,9 +177,9 @@ static void bad_bytes_drop_the_metadata(void **state)
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_STAT), asked + 1);
 	/* Content that is gone is asked for once more, as its name may hold something else by now. */
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_READ,
-										   .skip = 0,
-										   .times = 1,
-										   .status = HFKV_NOT_FOUND }),
+										    .skip = 0,
+										    .times = 1,
+										    .status = HFKV_NOT_FOUND }),
 			 HFKV_OK);
 	expect_read(&fixture, "a", FULL_BYTES, 1);
 	fixture_close(&fixture);
@@ -199,10 +201,12 @@ static void full_staging_is_an_error_for_files_and_none_for_loads(void **state)
 		snprintf(path, sizeof(path), "p/k%u", i);
 		put_behind(&fixture, path, FULL_BYTES, i);
 		if (i < 4)
-			assert_int_equal(kv_cache_open_reader(fixture.cache, path + 2, deadline_after_ms(5000), &files[i], NULL, NULL),
+			assert_int_equal(kv_cache_open_reader(fixture.cache, path + 2, deadline_after_ms(5000),
+							      &files[i], NULL, NULL),
 					 HFKV_OK);
 	}
-	assert_int_equal(kv_cache_open_reader(fixture.cache, "k5", deadline_after_ms(5000), &more, NULL, NULL), HFKV_NO_SPACE);
+	assert_int_equal(kv_cache_open_reader(fixture.cache, "k5", deadline_after_ms(5000), &more, NULL, NULL),
+			 HFKV_NO_SPACE);
 	struct reader reader;
 	start(&reader, &fixture, "k5", 5, BY_LOAD, 5000);
 	assert_int_equal(finish(&reader), HFKV_OK);

@@ -22,16 +22,20 @@ static void expect_names(const char *key, const char *file, const char *object)
 static void names_of_ordinary_and_odd_keys(void **state)
 {
 	(void)state;
-	expect_names("org/m@1@0@ab12@bfloat16", "org-SEP-m@1@0@ab12@bfloat16.data", "org%2Fm%401%400%40ab12%40bfloat16");
-	expect_names("m@1@0@ab@bfloat16@user%42", "m@1@0@ab@bfloat16@user%42.data", "m%401%400%40ab%40bfloat16%40user%2542");
+	expect_names("org/m@1@0@ab12@bfloat16", "org-SEP-m@1@0@ab12@bfloat16.data",
+		     "org%2Fm%401%400%40ab12%40bfloat16");
+	expect_names("m@1@0@ab@bfloat16@user%42", "m@1@0@ab@bfloat16@user%42.data",
+		     "m%401%400%40ab%40bfloat16%40user%2542");
 	expect_names("m@01000100@0@ab", "m@0x01000100@0@ab.data", "m%4001000100%400%40ab");
-	expect_names("org/m@01000100@0@ab@salt", "org-SEP-m@0x01000100@0@ab@salt.data", "org%2Fm%4001000100%400%40ab%40salt");
+	expect_names("org/m@01000100@0@ab@salt", "org-SEP-m@0x01000100@0@ab@salt.data",
+		     "org%2Fm%4001000100%400%40ab%40salt");
 	expect_names("m@01000100@ab", "m@0x01000100@ab.data", "m%4001000100%40ab");
 	expect_names("m@1ffffffff@0@ab", "m@0x1ffffffff@0@ab.data", "m%401ffffffff%400%40ab");
 	/* A second field with 0x of its own is no rank: only the @-form gives it back. */
 	expect_names("m@0x01000100@0@ab", "@m%400x01000100%400%40ab.data", "m%400x01000100%400%40ab");
 	expect_names("m@00000000001@0@ab", "m@00000000001@0@ab.data", "m%4000000000001%400%40ab");
-	expect_names("org/m-SEP-x@1@0@ab@half", "@org%2Fm-SEP-x%401%400%40ab%40half.data", "org%2Fm-SEP-x%401%400%40ab%40half");
+	expect_names("org/m-SEP-x@1@0@ab@half", "@org%2Fm-SEP-x%401%400%40ab%40half.data",
+		     "org%2Fm-SEP-x%401%400%40ab%40half");
 	expect_names("org/m/x@1@0@ab@half", "org-SEP-m-SEP-x@1@0@ab@half.data", "org%2Fm%2Fx%401%400%40ab%40half");
 	expect_names("a-SEP/b", "@a-SEP%2Fb.data", "a-SEP%2Fb");
 	expect_names("a/SEP-b", "a-SEP-SEP-b.data", "a%2FSEP-b");
@@ -46,8 +50,22 @@ static void refuses_names_that_no_key_has(void **state)
 {
 	(void)state;
 	static const char *const files[] = {
-		".data", "a", "a.tmp", ".x.data.AbC123", "m@01000100@0@ab.data", "@m.data", "@m%401.data", "@%4.data",
-		"@%61.data", "@a b.data", "@.data", "..data", "...data", "\xFF.data", "\xC0\x80.data", "\xED\xA0\x80.data",
+		".data",
+		"a",
+		"a.tmp",
+		".x.data.AbC123",
+		"m@01000100@0@ab.data",
+		"@m.data",
+		"@m%401.data",
+		"@%4.data",
+		"@%61.data",
+		"@a b.data",
+		"@.data",
+		"..data",
+		"...data",
+		"\xFF.data",
+		"\xC0\x80.data",
+		"\xED\xA0\x80.data",
 	};
 	static const char *const objects[] = {
 		"", ".", "..", "%41", "%2f", "a/b", "a b", "%", "%4", "%FF", "%00", "%C0%80", "\xC3\xA9", "a%",
@@ -128,8 +146,9 @@ static uint64_t next_random(uint64_t *state)
 static void random_key(uint64_t *seed, char key[256])
 {
 	static const char *const pieces[] = {
-		"a", "b", "/", "-SEP-", "-SEP", "SEP-", "-", "@", "0x", "01000100", "@01000100@", "@0x01000100@", "%", "2F",
-		"%2F", "@0@ab", ".", ".data", " ", "\xC3\xA9", "SEP", "~", "%40",
+		"a",  "b",        "/",          "-SEP-",        "-SEP", "SEP-", "-",   "@",
+		"0x", "01000100", "@01000100@", "@0x01000100@", "%",    "2F",   "%2F", "@0@ab",
+		".",  ".data",    " ",          "\xC3\xA9",     "SEP",  "~",    "%40",
 	};
 	size_t count = 1 + next_random(seed) % 6;
 	key[0] = '\0';
@@ -170,8 +189,10 @@ static void random_keys_round_trip_and_share_no_name(void **state)
 	qsort(files, KEYS, sizeof(*files), by_file_name);
 	qsort(objects, KEYS, sizeof(*objects), by_file_name);
 	for (size_t i = 1; i < KEYS; i++) {
-		assert_int_equal(strcmp(files[i - 1][0], files[i][0]) == 0, strcmp(files[i - 1][1], files[i][1]) == 0);
-		assert_int_equal(strcmp(objects[i - 1][0], objects[i][0]) == 0, strcmp(objects[i - 1][1], objects[i][1]) == 0);
+		assert_int_equal(strcmp(files[i - 1][0], files[i][0]) == 0,
+				 strcmp(files[i - 1][1], files[i][1]) == 0);
+		assert_int_equal(strcmp(objects[i - 1][0], objects[i][0]) == 0,
+				 strcmp(objects[i - 1][1], objects[i][1]) == 0);
 	}
 	for (size_t i = 0; i < KEYS; i++) {
 		free(files[i][0]);

@@ -42,13 +42,17 @@ static void stores_reads_lists_renames_removes(void **state)
 	assert_int_equal(counters_of(&fixture).downloads, 0);
 	expect_read(&fixture, "d/b", FULL_BYTES, 2);
 	assert_int_equal(counters_of(&fixture).downloads, 1);
-	assert_int_equal(kv_cache_rename(fixture.cache, "a", "d/b", KV_CACHE_RENAME_NO_REPLACE, soon(), NULL), HFKV_EXISTS);
+	assert_int_equal(kv_cache_rename(fixture.cache, "a", "d/b", KV_CACHE_RENAME_NO_REPLACE, soon(), NULL),
+			 HFKV_EXISTS);
 	assert_int_equal(kv_cache_rename(fixture.cache, "none", "x", 0, soon(), NULL), HFKV_NOT_FOUND);
-	assert_int_equal(kv_cache_rename(fixture.cache, "a", "d/c", KV_CACHE_RENAME_NO_REPLACE, soon(), NULL), HFKV_OK);
+	assert_int_equal(kv_cache_rename(fixture.cache, "a", "d/c", KV_CACHE_RENAME_NO_REPLACE, soon(), NULL),
+			 HFKV_OK);
 	expect_list(&fixture, "", "d/ ");
 	expect_list(&fixture, "d", "b c ");
 	expect_read(&fixture, "d/c", FULL_BYTES, 1);
-	struct object_stat gone[] = { { .path = "d/c" }, { .path = "d/b" }, { .path = "d/b" }, { .path = "never" } };
+	struct object_stat gone[] = {
+		{ .path = "d/c" }, { .path = "d/b" }, { .path = "d/b" }, { .path = "never" }
+	};
 	assert_int_equal(kv_cache_remove_many(fixture.cache, gone, 4, soon(), NULL), HFKV_OK);
 	assert_int_equal(stat_one(&fixture, "d/c"), HFKV_NOT_FOUND);
 	expect_list(&fixture, "d", "");
@@ -102,7 +106,9 @@ static void loads_many_in_order_with_misses(void **state)
 		snprintf(names[i], sizeof(names[i]), "p/k%u", i);
 		if (i % 4 != 3)
 			put_behind(&fixture, names[i], FULL_BYTES, i);
-		loads[i] = (struct kv_cache_load){ .path = names[i] + 2, .into = memory + i * FULL_BYTES, .length = FULL_BYTES };
+		loads[i] = (struct kv_cache_load){ .path = names[i] + 2,
+						   .into = memory + i * FULL_BYTES,
+						   .length = FULL_BYTES };
 	}
 	loads[0].length = FULL_BYTES - 1;
 	assert_int_equal(kv_cache_load_many(fixture.cache, loads, LOADS, soon(), NULL), HFKV_OK);

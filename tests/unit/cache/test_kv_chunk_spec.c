@@ -27,7 +27,8 @@ static void first_matching_line_decides(void **state)
 {
 	(void)state;
 	CLEANUP(kv_chunk_spec_unrefp) struct kv_chunk_spec *spec = NULL;
-	assert_int_equal(read_table("# sizes\n\norg/a@*@half 100\n  org/*\t200  \nwith blank@*   300\n", &spec, NULL), HFKV_OK);
+	assert_int_equal(
+	    read_table("# sizes\n\norg/a@*@half 100\n  org/*\t200  \nwith blank@*   300\n", &spec, NULL), HFKV_OK);
 	assert_int_equal(kv_chunk_spec_full_size(spec, "x/org%2Fa%401%400%40ab%40half"), 108);
 	assert_int_equal(kv_chunk_spec_full_size(spec, "org%2Fa%401%400%40ab%40bfloat16"), 208);
 	assert_int_equal(kv_chunk_spec_full_size(spec, "with%20blank%401"), 308);
@@ -39,8 +40,9 @@ static void first_matching_line_decides(void **state)
 static void malformed_lines_are_named(void **state)
 {
 	(void)state;
-	static const char *const tables[] = { "a 1\nb\n", "a 1\nb x\n", "a 1\nb -1\n", "a 1\nb 0\n", "a 1\nb 99999999999999999999\n",
-					      "a 1\n 7\n" };
+	static const char *const tables[] = {
+		"a 1\nb\n", "a 1\nb x\n", "a 1\nb -1\n", "a 1\nb 0\n", "a 1\nb 99999999999999999999\n", "a 1\n 7\n"
+	};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
 		struct kv_chunk_spec *spec = NULL;
 		struct fault fault = FAULT_NONE;

@@ -3,11 +3,12 @@
 #include "cache/kv_geometry.h"
 #include "tests/unit/cache/scratch_file.h"
 
-static enum hfkv_status size_of_config(const char *json, const char *dtype, uint64_t tensor_parallel, uint64_t *ret_bytes,
-				       struct fault *fault)
+static enum hfkv_status size_of_config(const char *json, const char *dtype, uint64_t tensor_parallel,
+				       uint64_t *ret_bytes, struct fault *fault)
 {
 	struct scratch_file file = scratch_file_with(json);
-	enum hfkv_status status = kv_geometry_from_model_config(file.path, 256, dtype, tensor_parallel, ret_bytes, fault);
+	enum hfkv_status status =
+	    kv_geometry_from_model_config(file.path, 256, dtype, tensor_parallel, ret_bytes, fault);
 	unlink(file.path);
 	return status;
 }
@@ -21,15 +22,16 @@ static void expect_config(const char *json, const char *dtype, uint64_t tensor_p
 		fail_msg("%s: %s, %llu bytes", json, fault_text(&fault, status), (unsigned long long)bytes);
 }
 
-#define LLAMA                                                                                                        \
-	"{\"hidden_size\":4096,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"num_key_value_heads\":8,"      \
+#define LLAMA                                                                                                     \
+	"{\"hidden_size\":4096,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"num_key_value_heads\":8,"    \
 	"\"torch_dtype\":\"bfloat16\"}"
 
 static void sizes_of_known_models(void **state)
 {
 	(void)state;
 	/* all-MiniLM-L6-v2: the size of the real KV chunks in the demo data. */
-	expect_config("{\"hidden_size\":384,\"num_hidden_layers\":6,\"num_attention_heads\":12}", "bfloat16", 1, 2359296);
+	expect_config("{\"hidden_size\":384,\"num_hidden_layers\":6,\"num_attention_heads\":12}", "bfloat16", 1,
+		      2359296);
 	expect_config(LLAMA, "bfloat16", 1, 2ULL * 32 * 256 * 8 * 128 * 2);
 	expect_config(LLAMA, NULL, 1, 2ULL * 32 * 256 * 8 * 128 * 2);
 	expect_config(LLAMA, "fp8_e4m3", 1, 2ULL * 32 * 256 * 8 * 128);
@@ -37,21 +39,27 @@ static void sizes_of_known_models(void **state)
 	/* More ranks than heads: each holds one. */
 	expect_config(LLAMA, "bfloat16", 16, 2ULL * 32 * 256 * 1 * 128 * 2);
 	/* head_dim wins over hidden_size / heads (Qwen3, Gemma). */
-	expect_config("{\"hidden_size\":1024,\"num_hidden_layers\":28,\"num_attention_heads\":16,\"num_key_value_heads\":8,"
-		      "\"head_dim\":128}",
-		      "half", 1, 2ULL * 28 * 256 * 8 * 128 * 2);
-	expect_config("{\"hidden_size\":1024,\"num_hidden_layers\":2,\"num_attention_heads\":16,\"head_dim\":null}", "half", 1,
-		      2ULL * 2 * 256 * 16 * 64 * 2);
+	expect_config(
+	    "{\"hidden_size\":1024,\"num_hidden_layers\":28,\"num_attention_heads\":16,\"num_key_value_heads\":8,"
+	    "\"head_dim\":128}",
+	    "half", 1, 2ULL * 28 * 256 * 8 * 128 * 2);
+	expect_config(
+	    "{\"hidden_size\":1024,\"num_hidden_layers\":2,\"num_attention_heads\":16,\"head_dim\":null}", "half",
+	    1, 2ULL * 2 * 256 * 16 * 64 * 2);
 	/* DeepSeek-V3: MLA, the same on every rank. */
-	expect_config("{\"num_hidden_layers\":61,\"num_attention_heads\":128,\"hidden_size\":7168,\"kv_lora_rank\":512,"
-		      "\"qk_rope_head_dim\":64}",
-		      "bfloat16", 8, 61ULL * 256 * 576 * 2);
+	expect_config(
+	    "{\"num_hidden_layers\":61,\"num_attention_heads\":128,\"hidden_size\":7168,\"kv_lora_rank\":512,"
+	    "\"qk_rope_head_dim\":64}",
+	    "bfloat16", 8, 61ULL * 256 * 576 * 2);
 	/* Multimodal: the language model is nested. */
-	expect_config("{\"vision_config\":{\"num_hidden_layers\":3},\"torch_dtype\":\"float16\",\"text_config\":" LLAMA "}", NULL,
-		      1, 2ULL * 32 * 256 * 8 * 128 * 2);
-	expect_config("{\"n_layer\":12,\"n_head\":12,\"n_embd\":768}", "float32", 1, 2ULL * 12 * 256 * 12 * 64 * 4);
-	expect_config("{\"num_hidden_layers\":2,\"num_attention_heads\":71,\"hidden_size\":4544,\"multi_query\":true}", "half", 1,
-		      2ULL * 2 * 256 * 64 * 2);
+	expect_config(
+	    "{\"vision_config\":{\"num_hidden_layers\":3},\"torch_dtype\":\"float16\",\"text_config\":" LLAMA "}",
+	    NULL, 1, 2ULL * 32 * 256 * 8 * 128 * 2);
+	expect_config("{\"n_layer\":12,\"n_head\":12,\"n_embd\":768}", "float32", 1,
+		      2ULL * 12 * 256 * 12 * 64 * 4);
+	expect_config(
+	    "{\"num_hidden_layers\":2,\"num_attention_heads\":71,\"hidden_size\":4544,\"multi_query\":true}",
+	    "half", 1, 2ULL * 2 * 256 * 64 * 2);
 }
 
 static void says_what_a_config_lacks(void **state)
@@ -68,8 +76,9 @@ static void says_what_a_config_lacks(void **state)
 		{ "{\"num_hidden_layers\":-2,\"num_attention_heads\":2}", "half", "num_hidden_layers" },
 		{ LLAMA, "bf17", "bf17" },
 		{ "{\"num_hidden_layers\":2,\"num_attention_heads\":2,\"hidden_size\":8}", NULL, "dtype" },
-		{ "{\"num_hidden_layers\":9000000000000000,\"num_attention_heads\":90000000,\"head_dim\":90000000}", "half",
-		  "too large" },
+		{ "{\"num_hidden_layers\":9000000000000000,\"num_attention_heads\":90000000,\"head_dim\":"
+		  "90000000}",
+		  "half", "too large" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t bytes;

@@ -22,7 +22,8 @@ static enum hfkv_status add_name(void *context, const struct kv_cache_name *name
 static void expect_list(struct cache_fixture *fixture, const char *directory, const char *expected)
 {
 	struct listed listed = { "", 0 };
-	assert_int_equal(kv_cache_list(fixture->cache, directory, add_name, &listed, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(
+	    kv_cache_list(fixture->cache, directory, add_name, &listed, deadline_after_ms(5000), NULL), HFKV_OK);
 	assert_string_equal(listed.text, expected);
 }
 
@@ -111,7 +112,8 @@ struct lister {
 static void *list_in_thread(void *argument)
 {
 	struct lister *lister = argument;
-	lister->status = kv_cache_list(lister->fixture->cache, "", add_name, &lister->listed, lister->deadline, NULL);
+	lister->status =
+	    kv_cache_list(lister->fixture->cache, "", add_name, &lister->listed, lister->deadline, NULL);
 	return NULL;
 }
 
@@ -119,13 +121,14 @@ static void hold_lists(struct cache_fixture *fixture, struct gate *gate)
 {
 	gate_init(gate);
 	assert_int_equal(fault_store_add(fixture->store, &(struct fault_store_rule){ .call = FAULT_STORE_LIST,
-										    .times = 1,
-										    .gate = gate_pass,
-										    .gate_context = gate }),
+										     .times = 1,
+										     .gate = gate_pass,
+										     .gate_context = gate }),
 			 HFKV_OK);
 }
 
-/* Listings of one directory at the same time share a call, and own writes meanwhile are in what all of them see. */
+/* Listings of one directory at the same time share a call, and own writes meanwhile are in what all of them see.
+ */
 static void concurrent_listings_share_a_call(void **state)
 {
 	(void)state;
@@ -167,7 +170,8 @@ static void who_waits_has_his_own_deadline(void **state)
 	pthread_create(&first.thread, NULL, list_in_thread, &first);
 	gate_await(&gate, 1);
 	struct listed listed = { "", 0 };
-	assert_int_equal(kv_cache_list(fixture.cache, "", add_name, &listed, deadline_after_ms(10), NULL), HFKV_TIMEOUT);
+	assert_int_equal(kv_cache_list(fixture.cache, "", add_name, &listed, deadline_after_ms(10), NULL),
+			 HFKV_TIMEOUT);
 	gate_open(&gate);
 	pthread_join(first.thread, NULL);
 	assert_int_equal(first.status, HFKV_OK);
@@ -182,11 +186,12 @@ static void a_failure_is_passed_on_and_not_kept(void **state)
 	fixture_open(&fixture, NULL);
 	put_behind(&fixture, "p/a", FULL_BYTES, 1);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_LIST,
-										   .times = 2,
-										   .status = HFKV_UNAVAILABLE }),
+										    .times = 2,
+										    .status = HFKV_UNAVAILABLE }),
 			 HFKV_OK);
 	struct listed listed = { "", 0 };
-	assert_int_equal(kv_cache_list(fixture.cache, "", add_name, &listed, deadline_after_ms(5000), NULL), HFKV_UNAVAILABLE);
+	assert_int_equal(kv_cache_list(fixture.cache, "", add_name, &listed, deadline_after_ms(5000), NULL),
+			 HFKV_UNAVAILABLE);
 	assert_int_equal(exists(&fixture, "d"), HFKV_UNAVAILABLE);
 	expect_list(&fixture, "", "a ");
 	fixture_close(&fixture);
@@ -206,13 +211,15 @@ static void large_directories(void **state)
 	/* Existence needs only a look; the listing is a call of its own. */
 	assert_int_equal(exists(&fixture, "big"), HFKV_OK);
 	struct listed listed = { "", 0 };
-	assert_int_equal(kv_cache_list(fixture.cache, "big", add_name, &listed, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(kv_cache_list(fixture.cache, "big", add_name, &listed, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	assert_int_equal(listed.count, NAMES);
 	assert_int_equal(list_calls(&fixture), 2);
 	assert_int_equal(stat_one(&fixture, "big/k2999"), HFKV_OK);
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_STAT), 0);
 	struct listed all = { "", 0 };
-	assert_int_equal(kv_cache_list_recursive(fixture.cache, "", add_name, &all, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(kv_cache_list_recursive(fixture.cache, "", add_name, &all, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	assert_int_equal(all.count, NAMES);
 	assert_memory_equal(all.text, "big/k0 ", 7);
 	fixture_close(&fixture);

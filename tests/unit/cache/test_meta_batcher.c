@@ -19,7 +19,8 @@ static void tally_init(struct tally *tally)
 	condition_init(&tally->changed);
 }
 
-static void answered(void *token, enum hfkv_status status, const struct kv_cache_entry *entry, const struct fault *fault)
+static void answered(void *token, enum hfkv_status status, const struct kv_cache_entry *entry,
+		     const struct fault *fault)
 {
 	(void)entry;
 	(void)fault;
@@ -66,7 +67,8 @@ static void a_thousand_within_80_ms_cost_few_calls(void **state)
 	struct tally tally;
 	tally_init(&tally);
 	fixture_open(&fixture, NULL);
-	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT, .gate = take_one_ms }),
+	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT,
+										    .gate = take_one_ms }),
 			 HFKV_OK);
 	char path[16];
 	int64_t began_ms = clock_now_ms();
@@ -124,9 +126,9 @@ static void questions_during_a_call_share_the_next(void **state)
 	fixture_open(&fixture, NULL);
 	put_behind(&fixture, "p/k5", FULL_BYTES, 1);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT,
-										   .times = 1,
-										   .gate = gate_pass,
-										   .gate_context = &gate }),
+										    .times = 1,
+										    .gate = gate_pass,
+										    .gate_context = &gate }),
 			 HFKV_OK);
 	kv_cache_stat(fixture.cache, "first", 1, answered, &tally);
 	gate_await(&gate, 1);
@@ -154,9 +156,9 @@ static void a_call_that_hangs_does_not_hold_up_others(void **state)
 	gate_init(&gate);
 	fixture_open(&fixture, NULL);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT,
-										   .path_contains = "stuck",
-										   .gate = gate_pass,
-										   .gate_context = &gate }),
+										    .path_contains = "stuck",
+										    .gate = gate_pass,
+										    .gate_context = &gate }),
 			 HFKV_OK);
 	kv_cache_stat(fixture.cache, "stuck", 1, answered, &tally);
 	gate_await(&gate, 1);
@@ -166,7 +168,8 @@ static void a_call_that_hangs_does_not_hold_up_others(void **state)
 	/* A blocking asker gives up at his deadline, and leaves nothing behind that the late answer could hurt. */
 	struct kv_cache_question question = { .path = "stuck" };
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(kv_cache_stat_many(fixture.cache, &question, 1, deadline_after_ms(20), &fault), HFKV_TIMEOUT);
+	assert_int_equal(kv_cache_stat_many(fixture.cache, &question, 1, deadline_after_ms(20), &fault),
+			 HFKV_TIMEOUT);
 	assert_int_equal(question.status, HFKV_TIMEOUT);
 	gate_open(&gate);
 	await_answers(&tally, 2);
@@ -181,12 +184,13 @@ static void errors_make_no_absence(void **state)
 	fixture_open(&fixture, NULL);
 	put_behind(&fixture, "p/a", FULL_BYTES, 1);
 	assert_int_equal(fault_store_add(fixture.store, &(struct fault_store_rule){ .call = FAULT_STORE_STAT,
-										   .times = 2,
-										   .status = HFKV_RATE_LIMITED }),
+										    .times = 2,
+										    .status = HFKV_RATE_LIMITED }),
 			 HFKV_OK);
 	struct kv_cache_question questions[] = { { .path = "a" }, { .path = "b" } };
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, 2, deadline_after_ms(5000), &fault), HFKV_RATE_LIMITED);
+	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, 2, deadline_after_ms(5000), &fault),
+			 HFKV_RATE_LIMITED);
 	assert_int_equal(fault.status, HFKV_RATE_LIMITED);
 	assert_int_equal(stat_one(&fixture, "a"), HFKV_RATE_LIMITED);
 	assert_int_equal(stat_one(&fixture, "a"), HFKV_OK);
@@ -207,11 +211,13 @@ static void a_batch_of_names_is_one_call_per_thousand(void **state)
 		questions[i].path = paths[i];
 	}
 	put_behind(&fixture, "p/k17", FULL_BYTES, 1);
-	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, NAMES, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, NAMES, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	for (unsigned i = 0; i < NAMES; i++)
 		assert_int_equal(questions[i].status, i == 17 ? HFKV_OK : HFKV_NOT_FOUND);
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_STAT), 1);
-	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, NAMES, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(kv_cache_stat_many(fixture.cache, questions, NAMES, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	assert_int_equal(fault_store_calls(fixture.store, FAULT_STORE_STAT), 1);
 	fixture_close(&fixture);
 }

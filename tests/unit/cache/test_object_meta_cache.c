@@ -33,7 +33,8 @@ static struct object_info info_of(uint64_t size_bytes, uint8_t mark)
 
 static enum hfkv_status learn(struct fixture *fixture, const char *path, const struct object_info *info)
 {
-	return object_meta_cache_learn(fixture->cache, path, info, object_meta_cache_generation(fixture->cache)).status;
+	return object_meta_cache_learn(fixture->cache, path, info, object_meta_cache_generation(fixture->cache))
+	    .status;
 }
 
 static void presence_outlives_absence(void **state)
@@ -64,7 +65,8 @@ static void an_older_answer_never_undoes_an_own_write(void **state)
 	struct fixture fixture;
 	struct object_meta meta;
 	open_cache(&fixture, 100);
-	struct object_info old = info_of(FULL_BYTES, 1), own = info_of(FULL_BYTES, 2), new = info_of(FULL_BYTES, 3);
+	struct object_info old = info_of(FULL_BYTES, 1), own = info_of(FULL_BYTES, 2),
+			   new = info_of(FULL_BYTES, 3);
 	uint64_t asked = object_meta_cache_generation(fixture.cache);
 	object_meta_cache_wrote(fixture.cache, "a", &own);
 	assert_int_equal(object_meta_cache_learn(fixture.cache, "a", NULL, asked).status, HFKV_OK);
@@ -88,7 +90,8 @@ static void wrong_sizes_are_absent_and_named_once(void **state)
 	(void)state;
 	struct fixture fixture;
 	open_cache(&fixture, 100);
-	struct object_info small = info_of(FULL_BYTES - 1, 1), empty = info_of(0, 0), full = info_of(FULL_BYTES, 2);
+	struct object_info small = info_of(FULL_BYTES - 1, 1), empty = info_of(0, 0),
+			   full = info_of(FULL_BYTES, 2);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(learn(&fixture, "a", &small), HFKV_NOT_FOUND);
 		assert_int_equal(learn(&fixture, "b", &empty), HFKV_NOT_FOUND);

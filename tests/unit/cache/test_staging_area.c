@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CHUNK 8192
@@ -177,9 +178,11 @@ static void writers_leave_room_for_a_reader(void **state)
 	open_area(&fixture, 4 * CHUNK, CHUNK);
 	struct staged_file *bodies[3], *more = NULL;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_WRITE, CHUNK, &bodies[i], NULL), HFKV_OK);
+		assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_WRITE, CHUNK, &bodies[i], NULL),
+				 HFKV_OK);
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_WRITE, CHUNK, &more, &fault), HFKV_NO_SPACE);
+	assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_WRITE, CHUNK, &more, &fault),
+			 HFKV_NO_SPACE);
 	assert_non_null(strstr(fault.text, "--staging-bytes"));
 	assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_READ, CHUNK, &more, NULL), HFKV_OK);
 	staged_file_unref(more);
@@ -325,7 +328,9 @@ static void a_limit_below_one_chunk_is_refused(void **state)
 	(void)state;
 	struct staging_area *area = NULL;
 	struct fault fault = FAULT_NONE;
-	struct staging_area_settings settings = { .directory = "/dev/shm", .limit_bytes = CHUNK - 1, .largest_bytes = CHUNK };
+	struct staging_area_settings settings = { .directory = "/dev/shm",
+						  .limit_bytes = CHUNK - 1,
+						  .largest_bytes = CHUNK };
 	assert_int_equal(staging_area_new(&settings, &area, &fault), HFKV_INVALID);
 	settings.directory = "/proc/nowhere";
 	assert_int_not_equal(staging_area_new(&settings, &area, &fault), HFKV_OK);
@@ -347,6 +352,60 @@ static void default_limits_fit_the_place(void **state)
 	free(place.path);
 }
 
+/* ---- a tmpfs of our own ---- */
+
+static struct staging_area_settings tmpfs_settings(const char *place)
+{
+	return (struct staging_area_settings){
+		.directory = place, .label = "unit", .limit_bytes = 16 * CHUNK, .private_tmpfs = true
+	};
+}
+
+static void a_private_tmpfs_bounds_what_the_kernel_writes(void **state)
+{
+	(void)state;
+	struct fixture fixture;
+	char place[] = "/dev/shm/hfkv-unit-XXXXXX";
+	struct staged_file *body = NULL;
+	static uint8_t bytes[32 * CHUNK];
+	assert_non_null(mkdtemp(place));
+	struct staging_area_settings settings = tmpfs_settings(place);
+	assert_int_equal(staging_area_new(&settings, &fixture.area, NULL), HFKV_OK);
+	bool is_private = staging_area_is_private_tmpfs(fixture.area);
+	assert_int_equal(staging_area_new_body(fixture.area, STAGING_FOR_WRITE, CHUNK, &body, NULL), HFKV_OK);
+	ssize_t written = pwrite(staged_file_fd(body), bytes, sizeof(bytes), 0);
+	assert_int_equal(written, is_private ? 16 * CHUNK : 32 * CHUNK);
+	staged_file_unref(body);
+	add_clean(&fixture, 1);
+	assert_true(has_clean(&fixture, 1));
+	staging_area_free(fixture.area);
+	assert_int_equal(rmdir(place), 0);
+	if (!is_private)
+		skip(); /* no right to mount here: staging went on without */
+}
+
+/* A daemon dies with its tmpfs mounted; the next start takes it off. */
+static void the_tmpfs_of_a_dead_process_is_taken_off(void **state)
+{
+	(void)state;
+	struct fixture fixture;
+	char place[] = "/dev/shm/hfkv-unit-XXXXXX";
+	int ignored;
+	assert_non_null(mkdtemp(place));
+	struct staging_area_settings settings = tmpfs_settings(place);
+	pid_t child = fork();
+	if (child == 0) {
+		_exit(staging_area_new(&settings, &fixture.area, NULL) == HFKV_OK ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &ignored, 0), child);
+	assert_int_equal(ignored, 0);
+	settings.private_tmpfs = false;
+	assert_int_equal(staging_area_new(&settings, &fixture.area, NULL), HFKV_OK);
+	staging_area_join_sweep_for_tests(fixture.area);
+	staging_area_free(fixture.area);
+	assert_int_equal(rmdir(place), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +419,8 @@ int main(void)
 		cmocka_unit_test(starts_beside_each_other_are_not_taken_for_dead),
 		cmocka_unit_test(a_limit_below_one_chunk_is_refused),
 		cmocka_unit_test(default_limits_fit_the_place),
+		cmocka_unit_test(a_private_tmpfs_bounds_what_the_kernel_writes),
+		cmocka_unit_test(the_tmpfs_of_a_dead_process_is_taken_off),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
