@@ -5,8 +5,9 @@
 /* Xorbs under way at once: enough to keep a connection busy while the next is hashed and the last is verified. */
 #define IN_FLIGHT_MAX 4
 
-/* Packed chunks held in memory, in all bodies together. Raw ones are read from their sources again. */
-#define PACKED_MAX_BYTES (UINT64_C(64) * 1024 * 1024)
+/* Packed chunks held in memory, in all bodies together (raw ones are read from their sources again). A xorb is
+ * closed at half of it, so that one can be on its way while the next is filled. */
+#define PACKED_MAX_BYTES (UINT64_C(48) * 1024 * 1024)
 
 enum hfkv_status session_xorbs_init(struct session_xorbs *xorbs, struct cas_client *client,
 				    const struct cas_call *call, const struct upload_source *sources,
@@ -48,6 +49,11 @@ static bool has_open(const struct session_xorbs *xorbs)
 uint32_t session_xorbs_open_bytes(const struct session_xorbs *xorbs)
 {
 	return xorb_writer_raw_bytes(xorbs->writer);
+}
+
+static uint64_t open_packed_bytes(const struct session_xorbs *xorbs)
+{
+	return has_open(xorbs) ? xorbs->list[xorbs->count - 1]->body.packed_bytes : 0;
 }
 
 /* Blames a source where one is to blame: the body could not be read, or no longer has its hash. */
@@ -158,7 +164,8 @@ enum hfkv_status session_xorbs_add(struct session_xorbs *xorbs, struct chunk_pac
 	enum hfkv_status status = HFKV_OK;
 	chunk_packer_pack(packer, chunk->cut.bytes, chunk->cut.raw_bytes, &record, &payload);
 	uint32_t kept_bytes = payload ? record.payload_bytes : 0;
-	if (!xorb_writer_fits(xorbs->writer, chunk->cut.raw_bytes))
+	if (!xorb_writer_fits(xorbs->writer, chunk->cut.raw_bytes) ||
+	    open_packed_bytes(xorbs) >= PACKED_MAX_BYTES / 2)
 		status = session_xorbs_close(xorbs, fault);
 	if (status == HFKV_OK)
 		status = limit_packed(xorbs, kept_bytes, fault);
