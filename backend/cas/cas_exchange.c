@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define ERROR_BODY_MAX_BYTES (64 * 1024)
+#define NOT_UNDERSTOOD_MAX   3
 
 static enum hfkv_status send_request(struct cas_exchange *exchange, struct fault *fault)
 {
@@ -92,8 +93,11 @@ static bool try_again(struct cas_exchange *exchange, enum hfkv_status status, co
 		exchange->renewed = true;
 		return true;
 	}
-	/* An answer that cannot be understood may be a cut one. */
-	return http_retry_again(&exchange->retry, status == HFKV_CORRUPT ? HFKV_UNAVAILABLE : status, fault);
+	/* An answer that cannot be understood may be a cut one; one that stays so is what the server has to say.
+	 */
+	if (status == HFKV_CORRUPT && ++exchange->not_understood < NOT_UNDERSTOOD_MAX)
+		status = HFKV_UNAVAILABLE;
+	return http_retry_again(&exchange->retry, status, fault);
 }
 
 enum hfkv_status cas_exchange_finish(struct cas_exchange *exchange, cas_answer_read read, void *context,

@@ -46,7 +46,8 @@ struct cas_exchange {
 	struct cas_access access;
 	struct http_stream *stream;
 	struct http_retry retry;
-	bool renewed; /* the token was rejected and replaced once */
+	bool renewed;            /* the token was rejected and replaced once */
+	unsigned not_understood; /* answers that were not what the protocol says */
 };
 
 /* Reads the body of a 2xx answer to its end. CORRUPT and UNAVAILABLE make the exchange try again. */

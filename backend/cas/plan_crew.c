@@ -85,7 +85,7 @@ static enum hfkv_status copy_fetch(struct plan_crew *crew, size_t index, struct 
 	    crew->fresh ? reconstruction_find(crew->fresh, &fetch) : &fetch;
 	if (!newest)
 		return fault_set(fault, HFKV_CHANGED,
-				 "download: the CAS has moved the file's data meanwhile; try again");
+				 "download: the CAS keeps moving the file's data; try again later");
 	fetch.url = *ret_url = strdup(newest->url);
 	*ret_renewals = crew->renewals;
 	*ret_fetch = fetch;
@@ -178,7 +178,8 @@ static void end_fetch(struct plan_crew *crew, enum hfkv_status status, const str
 			is_first_failure = true;
 		}
 	}
-	if (is_first_failure)
+	/* After CHANGED the read goes on under the same cancel: the others end by themselves. */
+	if (is_first_failure && status != HFKV_CHANGED)
 		http_client_cancel(crew->job.client->http, crew->job.call.cancel);
 	/* Last: from here on the run may be over, and the job gone. */
 	SCOPED_LOCK(&crew->mutex);

@@ -19,7 +19,8 @@ struct plan_job {
 };
 
 /* Blocks until every fetch is done or one has failed for good; then no thread touches anything of the job's. The
- * failure returned is the first one. */
+ * failure returned is the first one. CHANGED: the data has other places now; ask for a new plan and begin again.
+ */
 MUST_CHECK enum hfkv_status plan_crew_run(const struct plan_job *job, struct fault *fault);
 
 #endif

@@ -9,6 +9,9 @@
 /* Plans are asked for in blocks of this many file bytes, as the reference client does. */
 #define BLOCK_BYTES (UINT64_C(256) * 1024 * 1024)
 
+/* Times that a file's data may be found elsewhere during one read. */
+#define MOVES_MAX 3
+
 /* Chunks of all fetches of one plan: a block has 32768 at the smallest ordinary chunk size; more is nonsense. */
 #define BLOCK_MAX_CHUNKS (UINT64_C(1024) * 1024)
 
@@ -121,9 +124,11 @@ static enum hfkv_status read_block(struct reading *reading, uint64_t position, u
 	status = plan_crew_run(&job, fault);
 	if (status == HFKV_OK && proofs)
 		status = add_block(reading, plan, proofs, fault);
+	if (status != HFKV_OK)
+		return status;
 	uint64_t covered = plan->total_bytes - plan->skip_bytes;
 	*ret_bytes = covered < left ? covered : left;
-	return status;
+	return HFKV_OK;
 }
 
 static enum hfkv_status verify_file(struct reading *reading, struct fault *fault)
@@ -169,9 +174,12 @@ enum hfkv_status xet_download_run(struct cas_client *client, const struct xet_do
 		return HFKV_OK;
 	CLEANUP(reading_done) struct reading reading;
 	enum hfkv_status status = reading_init(&reading, client, download, fault);
+	unsigned moves = 0;
 	for (uint64_t position = 0; status == HFKV_OK && position < reading.length_bytes;) {
 		uint64_t bytes = 0;
 		status = read_block(&reading, position, &bytes, fault);
+		if (status == HFKV_CHANGED && ++moves <= MOVES_MAX)
+			status = HFKV_OK;
 		position += bytes;
 	}
 	if (status == HFKV_OK && reading.root)
