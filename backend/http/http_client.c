@@ -36,7 +36,8 @@ enum hfkv_status http_client_new(const struct http_client_settings *settings, st
 {
 	pthread_once(&curl_once, init_curl);
 	if (settings->ca_file && access(settings->ca_file, R_OK) != 0)
-		return fault_set_errno(fault, errno, "certificate file '%s'", settings->ca_file);
+		return fault_set(fault, HFKV_INVALID, "certificate file '%s': %s", settings->ca_file,
+				 strerrordesc_np(errno));
 	struct http_client *client = calloc(1, sizeof(*client));
 	if (!client)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for an HTTP client");

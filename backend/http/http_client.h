@@ -50,8 +50,9 @@ struct http_client_settings {
 	size_t total_blocks;         /* [64] beyond these a stream may hold one */
 };
 
-MUST_CHECK enum hfkv_status http_client_new(const struct http_client_settings *settings, struct http_client **ret_client,
-					    struct fault *fault);
+/* INVALID: the certificate file cannot be read; NO_MEMORY. */
+MUST_CHECK enum hfkv_status http_client_new(const struct http_client_settings *settings,
+					    struct http_client **ret_client, struct fault *fault);
 
 /* Ends the loop thread. No stream is open any more and no call is under way. NULL is fine. In a forked child
  * that does not own the loop it only forgets the client. */

@@ -77,7 +77,8 @@ static enum hfkv_status from_file(const char *path, bool may_lack, struct found_
 	ssize_t length = read_file(path, buffer, HUB_TOKEN_FILE_MAX_BYTES + 1);
 	enum hfkv_status status;
 	if (length < 0)
-		status = may_lack ? HFKV_OK : fault_set_errno(fault, errno, "token file '%s'", path);
+		status = may_lack ? HFKV_OK :
+				    fault_set(fault, HFKV_INVALID, "token file '%s': %s", path, strerrordesc_np(errno));
 	else if (length > HUB_TOKEN_FILE_MAX_BYTES)
 		status = fault_set(fault, HFKV_INVALID, "token file '%s' is longer than a token can be", path);
 	else

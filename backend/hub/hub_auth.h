@@ -26,8 +26,7 @@ struct hub_auth_places {
 
 struct hub_auth;
 
-/* Reads the token. IO, NOT_FOUND, FORBIDDEN: the named file is needed and cannot be read; INVALID: what it holds is no
- * token; NO_MEMORY. */
+/* Reads the token. INVALID: the named file is needed and cannot be read, or what it holds is no token; NO_MEMORY. */
 MUST_CHECK enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth,
 					 struct fault *fault);
 void hub_auth_free(struct hub_auth *auth);

@@ -12,7 +12,7 @@
 
 struct store_settings;
 
-/* Uses no network. INVALID, IO, NOT_FOUND, NO_MEMORY. */
+/* Uses no network. INVALID: endpoint, bucket, token or certificate file; NO_MEMORY. */
 MUST_CHECK enum hfkv_status hub_store_new(const struct store_settings *settings, struct object_store **ret_store,
 					  struct fault *fault);
 

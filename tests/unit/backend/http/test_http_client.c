@@ -196,6 +196,41 @@ static void test_calls_wait_for_their_turn(void **state)
 	http_world_end(&world);
 }
 
+#define STALLED 20
+
+static bool stall_some(struct loopback_exchange *exchange, void *context)
+{
+	return strcmp(exchange->target, "/stalls") == 0 ? stall_in_body(exchange, context) :
+							  answer_plainly(exchange, context);
+}
+
+/* cases.md 7 and 10: calls that stall hold up nobody, and end at their deadline. */
+static void test_stalled_calls_hold_up_nobody(void **state)
+{
+	(void)state;
+	struct http_world world;
+	struct http_stream *stalled[STALLED];
+	http_world_begin(&world, stall_some, NULL);
+	struct http_request stalls = http_world_get(&world, "/stalls");
+	stalls.deadline = deadline_after_ms(3000);
+	for (size_t i = 0; i < STALLED; i++)
+		assert_int_equal(http_stream_start(world.client, &stalls, &stalled[i], NULL), HFKV_OK);
+	for (size_t i = 0; i < STALLED; i++) {
+		const struct http_response *response;
+		assert_int_equal(http_stream_response(stalled[i], &response, NULL), HFKV_OK);
+	}
+	struct http_request good = http_world_get(&world, "/good");
+	assert_int_equal(http_world_perform(&world, &good), HFKV_OK);
+	assert_false(deadline_passed(stalls.deadline));
+	for (size_t i = 0; i < STALLED; i++) {
+		byte_buf_clear(&world.body);
+		assert_int_equal(http_stream_read_all(stalled[i], &world.body, NULL), HFKV_TIMEOUT);
+		http_stream_close(stalled[i]);
+	}
+	assert_int_equal(http_world_perform(&world, &good), HFKV_OK);
+	http_world_end(&world);
+}
+
 /* ---- giving up ---- */
 
 struct giver_up {
@@ -310,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_broken_answers),
 		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_calls_wait_for_their_turn),
+		cmocka_unit_test(test_stalled_calls_hold_up_nobody),
 		cmocka_unit_test(test_cancel_and_abort),
 		cmocka_unit_test(test_forked_child_is_refused),
 		cmocka_unit_test(test_many_callers),

@@ -102,7 +102,7 @@ static void test_bad_files(void **state)
 	struct hub_auth_places places = { NULL, NULL, world->file };
 	struct hub_auth *auth = NULL;
 	struct fault fault = FAULT_NONE;
-	assert_int_equal(hub_auth_new(&places, &auth, &fault), HFKV_NOT_FOUND);
+	assert_int_equal(hub_auth_new(&places, &auth, &fault), HFKV_INVALID);
 	assert_non_null(strstr(fault.text, world->file));
 	write_text(world->file, "hf_secret two words");
 	assert_int_equal(hub_auth_new(&places, &auth, &fault), HFKV_INVALID);
@@ -127,7 +127,7 @@ static void test_reload(void **state)
 	CLEANUP(secret_unrefp) struct secret *second = hub_auth_token(auth);
 	assert_string_equal(secret_reveal(second), "hf_two");
 	unlink(world->file);
-	assert_int_equal(hub_auth_reload(auth, NULL), HFKV_NOT_FOUND);
+	assert_int_equal(hub_auth_reload(auth, NULL), HFKV_INVALID);
 	CLEANUP(secret_unrefp) struct secret *kept = hub_auth_token(auth);
 	assert_string_equal(secret_reveal(kept), "hf_two");
 }
