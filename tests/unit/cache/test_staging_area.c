@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,15 +391,17 @@ static void the_tmpfs_of_a_dead_process_is_taken_off(void **state)
 	(void)state;
 	struct fixture fixture;
 	char place[] = "/dev/shm/hfkv-unit-XXXXXX";
-	int ignored;
+	int outcome;
 	assert_non_null(mkdtemp(place));
 	struct staging_area_settings settings = tmpfs_settings(place);
 	pid_t child = fork();
 	if (child == 0) {
-		_exit(staging_area_new(&settings, &fixture.area, NULL) == HFKV_OK ? 0 : 1);
+		if (staging_area_new(&settings, &fixture.area, NULL) == HFKV_OK)
+			kill(getpid(), SIGKILL);
+		_exit(1);
 	}
-	assert_int_equal(waitpid(child, &ignored, 0), child);
-	assert_int_equal(ignored, 0);
+	assert_int_equal(waitpid(child, &outcome, 0), child);
+	assert_true(WIFSIGNALED(outcome));
 	settings.private_tmpfs = false;
 	assert_int_equal(staging_area_new(&settings, &fixture.area, NULL), HFKV_OK);
 	staging_area_join_sweep_for_tests(fixture.area);
