@@ -46,6 +46,7 @@ void fs_attributes_init(struct fs_session *session, struct fs_inode *inode, int6
 void fs_attributes_touch(struct fs_inode *inode)
 {
 	inode->attributes.modified = inode->attributes.changed = time_now();
+	inode->attributes.mode &= ~(mode_t)(S_ISUID | S_ISGID);
 }
 
 /* The inode's mutex is held. */
@@ -94,6 +95,8 @@ void fs_op_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *i
 static void apply(struct fs_attributes *attributes, const struct stat *wanted, int to_set)
 {
 	struct timespec now = time_now();
+	if (to_set & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID))
+		attributes->mode &= ~(mode_t)(S_ISUID | S_ISGID);
 	if (to_set & FUSE_SET_ATTR_MODE)
 		attributes->mode = wanted->st_mode & 07777;
 	if (to_set & FUSE_SET_ATTR_UID)

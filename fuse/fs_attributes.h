@@ -16,7 +16,7 @@ void fs_attributes_init(struct fs_session *session, struct fs_inode *inode, int6
 /* Fills *ret_stat and says how long the kernel may believe it. Takes the inode's mutex. */
 void fs_attributes_fill(struct fs_session *session, struct fs_inode *inode, struct stat *ret_stat, int64_t *ret_holds_ms);
 
-/* The body was written now. The inode's mutex is held. */
+/* The body was written now: times, and no set-user-id any more. The inode's mutex is held. */
 void fs_attributes_touch(struct fs_inode *inode);
 
 void fs_op_getattr(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info);

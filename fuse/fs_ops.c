@@ -27,6 +27,7 @@ static void init(void *userdata, struct fuse_conn_info *connection)
 	passthrough_want(connection, FUSE_CAP_ATOMIC_O_TRUNC);  /* else a truncating open empties the readers' inode */
 	passthrough_want(connection, FUSE_CAP_PARALLEL_DIROPS); /* look-ups in one directory wait for the bucket together */
 	passthrough_want(connection, FUSE_CAP_ASYNC_DIO);
+	passthrough_want_killpriv(connection);
 	passthrough_want(connection, FUSE_CAP_READDIRPLUS);
 	passthrough_want(connection, FUSE_CAP_READDIRPLUS_AUTO);
 	passthrough_want(connection, FUSE_CAP_SPLICE_WRITE); /* answers to READ go from the staged file without a copy of ours */

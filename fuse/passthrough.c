@@ -10,6 +10,11 @@ void passthrough_unwant(struct fuse_conn_info *connection, uint64_t capability)
 	fuse_unset_feature_flag(connection, capability);
 }
 
+void passthrough_want_killpriv(struct fuse_conn_info *connection)
+{
+	fuse_set_feature_flag(connection, FUSE_CAP_HANDLE_KILLPRIV_V2);
+}
+
 bool passthrough_negotiate(struct fuse_conn_info *connection)
 {
 	if (!fuse_set_feature_flag(connection, FUSE_CAP_PASSTHROUGH))

@@ -18,6 +18,9 @@ bool passthrough_want(struct fuse_conn_info *connection, uint64_t capability);
 /* At the handshake: gives up a capability that libfuse asks for by itself. */
 void passthrough_unwant(struct fuse_conn_info *connection, uint64_t capability);
 
+/* At the handshake: says that we clear set-user-id bits on writes ourselves, which spares the kernel a question for each. */
+void passthrough_want_killpriv(struct fuse_conn_info *connection);
+
 /* At the handshake: asks for passthrough. Whether kernel and library offer it; privilege shows at the first attach. */
 bool passthrough_negotiate(struct fuse_conn_info *connection);
 

@@ -13,6 +13,11 @@ void passthrough_unwant(struct fuse_conn_info *connection, uint64_t capability)
 	connection->want &= ~(unsigned)capability;
 }
 
+void passthrough_want_killpriv(struct fuse_conn_info *connection)
+{
+	(void)connection; /* libfuse before 3.17 cannot ask for it */
+}
+
 bool passthrough_negotiate(struct fuse_conn_info *connection)
 {
 	(void)connection;
