@@ -43,7 +43,7 @@ struct cas_xorb_put;
 MUST_CHECK enum hfkv_status cas_xorb_put_start(struct cas_client *client, const struct content_hash *xorb,
 					       const struct http_body *body, const struct cas_call *call,
 					       struct cas_xorb_put **ret_put, struct fault *fault);
-/* Waits until the CAS has the xorb, sending it again as often as that takes. INVALID with http_status 400: the
+/* Waits until the CAS has the xorb, sending it again as often as that takes. CORRUPT with http_status 400: the
  * body does not match the hash. */
 MUST_CHECK enum hfkv_status cas_xorb_put_wait(struct cas_xorb_put *put, struct fault *fault);
 /* Gives it up when it is not complete. */
@@ -62,7 +62,7 @@ struct cas_file_range {
 	uint64_t first, last;
 };
 
-/* The plan for a range of a file. NOT_FOUND: no such file. INVALID with http_status 416: `first` is at or past the
+/* The plan for a range of a file. NOT_FOUND: no such file. CORRUPT with http_status 416: `first` is at or past the
  * end. */
 MUST_CHECK enum hfkv_status cas_get_reconstruction(struct cas_client *client, const struct cas_file_range *range,
 						   const struct cas_call *call, struct reconstruction **ret_plan,

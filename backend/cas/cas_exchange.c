@@ -39,14 +39,19 @@ static enum hfkv_status send_request(struct cas_exchange *exchange, struct fault
 	return http_stream_start(exchange->client->http, &http, &exchange->stream, fault);
 }
 
-/* The fault of an answer that is no 2xx. Its body is kept as far as it came: the status is the news. */
+/* The fault of an answer that is no 2xx. Its body is kept as far as it came: the status is the news. `fault` is
+ * not NULL. */
 static enum hfkv_status refuse(struct cas_exchange *exchange, const struct http_response *response,
 			       struct fault *fault)
 {
 	CLEANUP(byte_buf_done) struct byte_buf body = BYTE_BUF_INIT(ERROR_BODY_MAX_BYTES);
 	if (http_stream_read_all(exchange->stream, &body, NULL) != HFKV_OK)
 		byte_buf_clear(&body);
-	return http_response_check(response, &body, exchange->request.label, fault);
+	enum hfkv_status status = http_response_check(response, &body, exchange->request.label, fault);
+	/* No caller's argument is at fault when the CAS refuses what this layer made. */
+	if (status == HFKV_INVALID)
+		status = fault->status = HFKV_CORRUPT;
+	return status;
 }
 
 static enum hfkv_status drop_body(struct http_stream *stream, struct fault *fault)

@@ -50,7 +50,8 @@ struct cas_exchange {
 	unsigned not_understood; /* answers that were not what the protocol says */
 };
 
-/* Reads the body of a 2xx answer to its end. CORRUPT and UNAVAILABLE make the exchange try again. */
+/* Reads the body of a 2xx answer to its end. CORRUPT and UNAVAILABLE make the exchange try again, unless the fault
+ * has an http_status that says otherwise. `fault` is never NULL. */
 typedef enum hfkv_status (*cas_answer_read)(void *context, struct http_stream *stream, struct fault *fault);
 
 /* Sends `request` for the first time. Release with cas_exchange_done whatever the status. */

@@ -52,28 +52,36 @@ void cas_xorb_put_free(struct cas_xorb_put *put)
 
 /* ---- shards ---- */
 
-/* What a line of the v2 answer says. */
-enum shard_word { SHARD_WORD_GOING_ON, SHARD_WORD_DONE, SHARD_WORD_FAILED };
-
-static enum hfkv_status read_progress_line(const struct byte_buf *line, enum shard_word *ret_word,
-					   struct fault *fault)
+/* The server's final no. One that is not worth a retry stands like a 400. */
+static enum hfkv_status refused(const json_t *line, struct fault *fault)
 {
-	*ret_word = SHARD_WORD_GOING_ON;
+	bool retryable = json_is_true(json_object_get(line, "retryable"));
+	const char *message = json_string_value(json_object_get(line, "message"));
+	enum hfkv_status status =
+	    fault_set(fault, retryable ? HFKV_UNAVAILABLE : HFKV_CORRUPT,
+		      "upload of a shard: the server refused it: %.200s", message ? message : "no reason given");
+	for (char *c = fault->text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			*c = ' ';
+	fault->http_status = retryable ? 0 : 400;
+	return status;
+}
+
+/* `fault` is not NULL. */
+static enum hfkv_status read_progress_line(const struct byte_buf *line, bool *ret_done, struct fault *fault)
+{
+	*ret_done = false;
 	if (line->length == 0)
 		return HFKV_OK;
 	json_auto_t *json = json_text_load(line->data, line->length, NULL);
 	const char *type = json_string_value(json_object_get(json, "type"));
 	if (!type)
-		return fault_set(fault, HFKV_UNAVAILABLE, "shard: a line of the answer is not understood");
-	if (strcmp(type, "result") == 0)
-		*ret_word = SHARD_WORD_DONE;
-	if (strcmp(type, "error") != 0)
-		return HFKV_OK;
-	*ret_word = SHARD_WORD_FAILED;
-	const char *message = json_string_value(json_object_get(json, "message"));
-	bool retryable = json_is_true(json_object_get(json, "retryable"));
-	return fault_set(fault, retryable ? HFKV_UNAVAILABLE : HFKV_INVALID,
-			 "shard: the server refused it: %.200s", message ? message : "no reason given");
+		return fault_set(fault, HFKV_UNAVAILABLE,
+				 "upload of a shard: a line of the answer is not understood");
+	if (strcmp(type, "error") == 0)
+		return refused(json, fault);
+	*ret_done = strcmp(type, "result") == 0;
+	return HFKV_OK;
 }
 
 /* HTTP 200 alone is not success: the last line is. */
@@ -82,15 +90,15 @@ static enum hfkv_status read_progress(void *context, struct http_stream *stream,
 	CLEANUP(byte_buf_done) struct byte_buf line = BYTE_BUF_INIT(PROGRESS_LINE_MAX_BYTES);
 	(void)context;
 	for (;;) {
-		bool more = false;
-		enum shard_word word;
+		bool more = false, done = false;
 		enum hfkv_status status = http_stream_read_line(stream, &line, &more, fault);
 		if (status != HFKV_OK)
 			return status;
 		if (!more)
-			return fault_set(fault, HFKV_UNAVAILABLE, "shard: the answer ended without a result");
-		status = read_progress_line(&line, &word, fault);
-		if (status != HFKV_OK || word == SHARD_WORD_DONE)
+			return fault_set(fault, HFKV_UNAVAILABLE,
+					 "upload of a shard: the answer ended without a result");
+		status = read_progress_line(&line, &done, fault);
+		if (status != HFKV_OK || done)
 			return status;
 	}
 }

@@ -68,7 +68,7 @@ static enum hfkv_status explain_failure(struct session_xorbs *xorbs, struct sess
 		*fault = xorb->body.read_fault;
 		return xorb->body.read_status;
 	}
-	if (status == HFKV_INVALID && fault->http_status == 400) {
+	if (status == HFKV_CORRUPT && fault->http_status == 400) {
 		struct fault own = FAULT_NONE;
 		enum hfkv_status checked =
 		    xorb_body_check_sources(&xorb->body, &xorb->listing, &xorbs->failed_source, &own);

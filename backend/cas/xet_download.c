@@ -98,7 +98,7 @@ static enum hfkv_status read_block(struct reading *reading, uint64_t position, u
 	struct fault own = FAULT_NONE;
 
 	enum hfkv_status status = cas_get_reconstruction(reading->client, &range, &reading->call, &plan, &own);
-	if (status == HFKV_INVALID && own.http_status == 416)
+	if (status != HFKV_OK && own.http_status == 416)
 		return fault_short(fault, reading);
 	if (fault && status != HFKV_OK)
 		*fault = own;

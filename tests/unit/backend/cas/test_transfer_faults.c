@@ -113,8 +113,8 @@ static void a_refused_shard_fails_every_item(void **state)
 	struct xet_upload_item items[2] = { transfer_item_of(&bytes), transfer_item_of(&bytes) };
 	struct fault fault = FAULT_NONE;
 	fake_cas_set_faults(fixture->cas, (struct fake_cas_faults){ .refuse_shards = true });
-	assert_int_equal(transfer_put_items(fixture, items, 2, &fault), HFKV_INVALID);
-	assert_int_equal(items[1].status, HFKV_INVALID);
+	assert_int_equal(transfer_put_items(fixture, items, 2, &fault), HFKV_CORRUPT);
+	assert_int_equal(items[1].status, HFKV_CORRUPT);
 	assert_non_null(strstr(fault.text, "no such luck"));
 	bytes_done(&bytes);
 }
