@@ -1,13 +1,15 @@
+#include "backend/http/http_client.h"
+
 #include "backend/http/http_loop.h"
 
 #include <string.h>
 
-#define DEFAULT_CONNECT_TIMEOUT_MS   10000
-#define DEFAULT_STALL_MS             30000
-#define DEFAULT_CALLS_PER_ORIGIN     64
-#define DEFAULT_CALLS                128
-#define DEFAULT_STREAM_BLOCKS        4
-#define DEFAULT_TOTAL_BLOCKS         64
+#define DEFAULT_CONNECT_TIMEOUT_MS 10000
+#define DEFAULT_STALL_MS           30000
+#define DEFAULT_CALLS_PER_ORIGIN   64
+#define DEFAULT_CALLS              128
+#define DEFAULT_STREAM_BLOCKS      4
+#define DEFAULT_TOTAL_BLOCKS       64
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
@@ -105,4 +107,47 @@ enum hfkv_status http_client_pause(struct http_client *client, int64_t ms, const
 	if (client->aborted || (cancel && atomic_load(&cancel->fired)))
 		return HFKV_CANCELLED;
 	return deadline_passed(end) ? HFKV_OK : HFKV_TIMEOUT;
+}
+
+/* ---- whole calls ---- */
+
+static enum hfkv_status drop_all(struct http_stream *stream, struct fault *fault)
+{
+	const uint8_t *bytes;
+	size_t length;
+	enum hfkv_status status;
+	do
+		status = http_stream_next(stream, &bytes, &length, fault);
+	while (status == HFKV_OK && length > 0);
+	return status;
+}
+
+/* An error page that is too long or cut is kept as far as it came: its status is the news. */
+static enum hfkv_status read_body(struct http_stream *stream, int http_status, struct byte_buf *body,
+				  struct fault *fault)
+{
+	struct fault own = FAULT_NONE;
+	enum hfkv_status status = body ? http_stream_read_all(stream, body, &own) : drop_all(stream, &own);
+	bool is_error = http_status < 200 || http_status > 299;
+	if (status == HFKV_OK || (is_error && (status == HFKV_CORRUPT || status == HFKV_UNAVAILABLE)))
+		return HFKV_OK;
+	if (fault)
+		*fault = own;
+	return status;
+}
+
+enum hfkv_status http_perform(struct http_client *client, const struct http_request *request,
+			      struct http_response *ret_response, struct byte_buf *body, struct fault *fault)
+{
+	*ret_response = HTTP_RESPONSE_INIT;
+	CLEANUP(http_stream_closep) struct http_stream *stream = NULL;
+	const struct http_response *response;
+	enum hfkv_status status = http_stream_start(client, request, &stream, fault);
+	if (status == HFKV_OK)
+		status = http_stream_response(stream, &response, fault);
+	if (status == HFKV_OK)
+		status = read_body(stream, response->status, body, fault);
+	if (status == HFKV_OK && !http_response_copy(ret_response, response))
+		status = fault_set(fault, HFKV_NO_MEMORY, "%s: no memory", request->label);
+	return status;
 }

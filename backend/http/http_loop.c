@@ -242,8 +242,8 @@ static void end_due(struct http_client *client)
 			bool late = stream->deadline.at_ms <= now_ms;
 			detach(client, stream);
 			http_transfer_fail(stream, HFKV_TIMEOUT,
-					   late ? "no complete answer before the deadline" :
-						  "no byte moved within the stall limit");
+					   late ? "no complete answer before the deadline"
+						: "no byte moved within the stall limit");
 		} else if (due_ms < next_ms) {
 			next_ms = due_ms;
 		}
@@ -392,9 +392,10 @@ static int create_thread(struct http_client *client)
 static enum hfkv_status start_once(struct http_client *client, struct fault *fault)
 {
 	if (client->started)
-		return client->owner_pid == getpid() ?
-			       HFKV_OK :
-			       fault_set(fault, HFKV_BUG, "an HTTP client is used in a process that forked from its owner");
+		return client->owner_pid == getpid()
+			   ? HFKV_OK
+			   : fault_set(fault, HFKV_BUG,
+				       "an HTTP client is used in a process that forked from its owner");
 	int failed = loop_prepare(client) ? create_thread(client) : errno;
 	if (failed) {
 		loop_release(client);
@@ -410,7 +411,8 @@ enum hfkv_status http_loop_submit(struct http_client *client, struct http_stream
 	{
 		SCOPED_LOCK(&client->mutex);
 		if (client->aborted)
-			return fault_set(fault, HFKV_CANCELLED, "%s: given up, as the program is ending", stream->label);
+			return fault_set(fault, HFKV_CANCELLED, "%s: given up, as the program is ending",
+					 stream->label);
 		enum hfkv_status status = start_once(client, fault);
 		if (status != HFKV_OK)
 			return status;

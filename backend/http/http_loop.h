@@ -18,8 +18,8 @@
 #include <curl/curl.h>
 #include <sys/types.h>
 
-#define HTTP_ORIGINS_MAX    32
-#define HTTP_SPARE_EASIES   16
+#define HTTP_ORIGINS_MAX  32
+#define HTTP_SPARE_EASIES 16
 
 struct http_stream {
 	struct http_client *client;
@@ -115,8 +115,8 @@ MUST_CHECK enum hfkv_status http_loop_submit(struct http_client *client, struct 
 					     struct fault *fault);
 /* Makes the loop look at resume_asked, abort_asked and cancel flags. */
 void http_loop_attend(struct http_client *client);
-/* Ends the thread and frees what the loop owns. False in a forked child: the loop and its sockets are the parent's,
- * a lock may be held by a thread that is not there, and so everything is left alone. */
+/* Ends the thread and frees what the loop owns. False in a forked child: the loop and its sockets are the
+ * parent's, a lock may be held by a thread that is not there, and so everything is left alone. */
 bool http_loop_stop(struct http_client *client);
 
 /* ---- http_transfer.c: one stream on its easy handle; loop thread ---- */

@@ -48,9 +48,9 @@ enum hfkv_status http_origin_parse(const char *text, const char *label, struct h
 		return fault_set(fault, HFKV_NO_MEMORY, "%s: no memory", label);
 	if (curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER) != CURLUE_OK ||
 	    !origin_from_parts(url, ret_origin))
-		return fault_set(fault, HFKV_INVALID,
-				 "%s: its address is not an http:// or https:// URL with a host and without user name",
-				 label);
+		return fault_set(
+		    fault, HFKV_INVALID,
+		    "%s: its address is not an http:// or https:// URL with a host and without user name", label);
 	return HFKV_OK;
 }
 
@@ -64,8 +64,8 @@ enum hfkv_status http_origin_check_token(const struct http_origin *origin, const
 	if (origin->https || origin->loopback)
 		return HFKV_OK;
 	return fault_set(fault, HFKV_INVALID,
-			 "%s: a token is not sent over plain HTTP to %s; use https:// or a loopback address", label,
-			 origin->text);
+			 "%s: a token is not sent over plain HTTP to %s; use https:// or a loopback address",
+			 label, origin->text);
 }
 
 char *http_url_resolve(const char *base, const char *location)

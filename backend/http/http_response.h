@@ -40,7 +40,8 @@ bool http_response_link(const struct http_response *response, const char *relati
  * (seconds or a date). -1 when it does not say; at most a day. */
 int64_t http_response_wait_ms(const struct http_response *response);
 
-/* Content-Range `bytes first-last/total`; *ret_total is UINT64_MAX for `*`. False: absent, malformed, or last < first. */
+/* Content-Range `bytes first-last/total`; *ret_total is UINT64_MAX for `*`. False: absent, malformed, or last <
+ * first. */
 bool http_response_content_range(const struct http_response *response, uint64_t *ret_first, uint64_t *ret_last,
 				 uint64_t *ret_total);
 

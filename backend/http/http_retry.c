@@ -10,7 +10,8 @@
 #define BACKOFF_CAP_MS         8000
 #define ASKED_WAIT_SLACK_MS    100 /* servers count whole seconds */
 
-struct http_retry http_retry_begin(struct http_client *client, struct deadline deadline, struct http_cancel *cancel)
+struct http_retry http_retry_begin(struct http_client *client, struct deadline deadline,
+				   struct http_cancel *cancel)
 {
 	return (struct http_retry){
 		.client = client,
@@ -62,7 +63,8 @@ bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const s
 }
 
 enum hfkv_status http_perform_retrying(struct http_client *client, const struct http_request *request,
-				       struct http_response *ret_response, struct byte_buf *body, struct fault *fault)
+				       struct http_response *ret_response, struct byte_buf *body,
+				       struct fault *fault)
 {
 	struct http_retry retry = http_retry_begin(client, request->deadline, request->cancel);
 	struct fault own = FAULT_NONE;

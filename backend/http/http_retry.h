@@ -29,14 +29,17 @@ struct http_retry {
 	int64_t base_ms, cap_ms;
 };
 
-struct http_retry http_retry_begin(struct http_client *client, struct deadline deadline, struct http_cancel *cancel);
+struct http_retry http_retry_begin(struct http_client *client, struct deadline deadline,
+				   struct http_cancel *cancel);
 
 /* False when `status` is OK, not worth a retry, or there is no time or try left; `fault` stays as it is.
- * Otherwise waits and returns true. `fault` must be the one that try filled (it carries HTTP status and asked wait). */
+ * Otherwise waits and returns true. `fault` must be the one that try filled (it carries HTTP status and asked
+ * wait). */
 bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const struct fault *fault);
 
-/* http_perform + http_response_check + the loop above: OK only for a complete 2xx answer. `body` is emptied before each
- * try. Output rules as http_perform; *ret_response holds the last answer's header also when the status is not OK. */
+/* http_perform + http_response_check + the loop above: OK only for a complete 2xx answer. `body` is emptied before
+ * each try. Output rules as http_perform; *ret_response holds the last answer's header also when the status is not
+ * OK. */
 MUST_CHECK enum hfkv_status http_perform_retrying(struct http_client *client, const struct http_request *request,
 						  struct http_response *ret_response, struct byte_buf *body,
 						  struct fault *fault);

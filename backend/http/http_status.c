@@ -62,8 +62,8 @@ enum hfkv_status http_response_check(const struct http_response *response, const
 	char cut_id[sizeof(fault->request_id)];
 	snprintf(cut_id, sizeof(cut_id), "%s", id ? id : "");
 	fault_set(fault, status, "%s: the server answered %d%s%.60s%s%s%s%s%s", label, response->status,
-		  code ? " " : "", code ? code : "", said[0] ? ": " : "", said, cut_id[0] ? " (request id " : "", cut_id,
-		  cut_id[0] ? ")" : "");
+		  code ? " " : "", code ? code : "", said[0] ? ": " : "", said, cut_id[0] ? " (request id " : "",
+		  cut_id, cut_id[0] ? ")" : "");
 	fault->http_status = response->status;
 	fault->retry_after_ms = http_response_wait_ms(response);
 	snprintf(fault->request_id, sizeof(fault->request_id), "%s", cut_id);

@@ -10,8 +10,9 @@
 #include "common/byte_buf.h"
 #include "common/fault.h"
 
-/* 2xx OK; 401 AUTH; 403 FORBIDDEN; 404 and 410 NOT_FOUND; 408 and 429 and 5xx except 501 and 507: TIMEOUT, RATE_LIMITED,
- * UNAVAILABLE; 409 EXISTS; 413 and 507 QUOTA; everything else INVALID (we asked for something the server refuses). */
+/* 2xx OK; 401 AUTH; 403 FORBIDDEN; 404 and 410 NOT_FOUND; 408 and 429 and 5xx except 501 and 507: TIMEOUT,
+ * RATE_LIMITED, UNAVAILABLE; 409 EXISTS; 413 and 507 QUOTA; everything else INVALID (we asked for something the
+ * server refuses). */
 enum hfkv_status http_status_to_hfkv(int http_status);
 
 /* Whether the same request may succeed later: 408, 429 and 5xx except 501. (507 is retried by nobody.) */

@@ -1,6 +1,5 @@
-/*
- * The owner's side of a call: making it, waiting for its answer and body, following redirects, letting go.
- */
+#include "backend/http/http_stream.h"
+
 #include "backend/http/http_loop.h"
 
 #include <string.h>
@@ -214,8 +213,8 @@ static enum hfkv_status redirect_request(struct http_stream *stream, const char 
 				 stream->origin.text, HTTP_REDIRECTS_MAX);
 	char *url = http_url_resolve(stream->url, location);
 	if (!url)
-		return fault_set(fault, HFKV_INVALID, "%s: %s redirects to something that is no URL", stream->label,
-				 stream->origin.text);
+		return fault_set(fault, HFKV_INVALID, "%s: %s redirects to something that is no URL",
+				 stream->label, stream->origin.text);
 	free(stream->url);
 	stream->url = url;
 	struct http_origin origin;
@@ -252,8 +251,8 @@ static enum hfkv_status follow_redirect(struct http_stream *stream, const char *
 	drain(stream);
 	discard_blocks(stream);
 	struct fault own = FAULT_NONE;
-	enum hfkv_status status = target ? redirect_request(stream, target, &own) :
-					   fault_set(&own, HFKV_NO_MEMORY, "%s: no memory", stream->label);
+	enum hfkv_status status = target ? redirect_request(stream, target, &own)
+					 : fault_set(&own, HFKV_NO_MEMORY, "%s: no memory", stream->label);
 	if (status == HFKV_OK) {
 		http_response_done(&stream->response);
 		stream->header_ready = stream->done = stream->paused = false;
@@ -345,8 +344,9 @@ enum hfkv_status http_stream_read_line(struct http_stream *stream, struct byte_b
 		const uint8_t *end = memchr(bytes, '\n', length);
 		size_t part = end ? (size_t)(end - bytes) : length;
 		if (!byte_buf_append(line, bytes, part))
-			return fault_set(fault, HFKV_CORRUPT, "%s: %s: a line of the answer is longer than %zu bytes",
-					 stream->label, stream->origin.text, line->max_bytes);
+			return fault_set(fault, HFKV_CORRUPT,
+					 "%s: %s: a line of the answer is longer than %zu bytes", stream->label,
+					 stream->origin.text, line->max_bytes);
 		stream->line_offset += part + (end != NULL);
 		if (!end)
 			continue;
@@ -368,48 +368,4 @@ void http_stream_close(struct http_stream *stream)
 		return;
 	stop_transfer(stream);
 	stream_free(stream);
-}
-
-static enum hfkv_status drop_all(struct http_stream *stream, struct fault *fault)
-{
-	const uint8_t *bytes;
-	size_t length;
-	enum hfkv_status status;
-	do
-		status = http_stream_next(stream, &bytes, &length, fault);
-	while (status == HFKV_OK && length > 0);
-	return status;
-}
-
-/* An error page that is too long or cut is kept as far as it came: its status is the news. */
-static enum hfkv_status read_body(struct http_stream *stream, int http_status, struct byte_buf *body,
-				  struct fault *fault)
-{
-	struct fault own = FAULT_NONE;
-	enum hfkv_status status = body ? http_stream_read_all(stream, body, &own) : drop_all(stream, &own);
-	bool is_error = http_status < 200 || http_status > 299;
-	if (status == HFKV_OK || (is_error && (status == HFKV_CORRUPT || status == HFKV_UNAVAILABLE)))
-		return HFKV_OK;
-	if (fault)
-		*fault = own;
-	return status;
-}
-
-enum hfkv_status http_perform(struct http_client *client, const struct http_request *request,
-			      struct http_response *ret_response, struct byte_buf *body, struct fault *fault)
-{
-	*ret_response = HTTP_RESPONSE_INIT;
-	CLEANUP(http_stream_closep) struct http_stream *stream = NULL;
-	const struct http_response *response;
-	enum hfkv_status status = http_stream_start(client, request, &stream, fault);
-	if (status == HFKV_OK)
-		status = http_stream_response(stream, &response, fault);
-	if (status == HFKV_OK)
-		status = read_body(stream, response->status, body, fault);
-	if (status != HFKV_OK)
-		return status;
-	stop_transfer(stream);
-	*ret_response = stream->response;
-	stream->response = HTTP_RESPONSE_INIT;
-	return HFKV_OK;
 }

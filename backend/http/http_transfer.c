@@ -56,7 +56,8 @@ static bool add_field(struct http_stream *stream, const char *line, size_t lengt
 		value++;
 	while (end > value && strchr(" \t\r\n", end[-1]))
 		end--;
-	return http_response_add_field(&stream->response, line, (size_t)(colon - line), value, (size_t)(end - value));
+	return http_response_add_field(&stream->response, line, (size_t)(colon - line), value,
+				       (size_t)(end - value));
 }
 
 static size_t on_header(char *line, size_t one, size_t length, void *context)
@@ -85,7 +86,7 @@ static bool make_room(struct http_stream *stream, size_t length, bool *ret_faile
 		return true;
 	bool full = stream->n_blocks >= stream->client->settings.stream_blocks;
 	struct http_block *block =
-		full ? NULL : http_block_get(&stream->client->blocks, stream->n_blocks == 0, &full);
+	    full ? NULL : http_block_get(&stream->client->blocks, stream->n_blocks == 0, &full);
 	*ret_failed = !block && !full;
 	if (!block)
 		return false;
@@ -158,8 +159,8 @@ static size_t on_send(char *buffer, size_t one, size_t room, void *context)
 		room = (size_t)left;
 	if (room == 0)
 		return 0;
-	size_t length = body->read ? body->read(body->read_context, stream->body_offset, buffer, room) :
-				     copy_segments(body, stream->body_offset, buffer, room);
+	size_t length = body->read ? body->read(body->read_context, stream->body_offset, buffer, room)
+				   : copy_segments(body, stream->body_offset, buffer, room);
 	if (length == 0 || length > room) {
 		stop_with(stream, HFKV_IO, "the request's body could not be read");
 		return CURL_READFUNC_ABORT;
@@ -335,9 +336,9 @@ void http_transfer_end(struct http_stream *stream, CURLcode code)
 		http_transfer_fail(stream, stream->local_status, stream->local_reason);
 	} else {
 		const char *words = stream->error_text[0] ? stream->error_text : curl_easy_strerror(code);
-		const char *remedy = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ?
-					     " (a private certificate authority is named with --ca-file)" :
-					     "";
+		const char *remedy = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE
+					 ? " (a private certificate authority is named with --ca-file)"
+					 : "";
 		enum hfkv_status status = status_from_curl(code);
 		fault_set(&fault, status, "%s: %s: %s%s", stream->label, stream->origin.text, words, remedy);
 		finish(stream, status, &fault);

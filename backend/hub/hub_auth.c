@@ -77,8 +77,9 @@ static enum hfkv_status from_file(const char *path, bool may_lack, struct found_
 	ssize_t length = read_file(path, buffer, HUB_TOKEN_FILE_MAX_BYTES + 1);
 	enum hfkv_status status;
 	if (length < 0)
-		status = may_lack ? HFKV_OK :
-				    fault_set(fault, HFKV_INVALID, "token file '%s': %s", path, strerrordesc_np(errno));
+		status = may_lack
+			     ? HFKV_OK
+			     : fault_set(fault, HFKV_INVALID, "token file '%s': %s", path, strerrordesc_np(errno));
 	else if (length > HUB_TOKEN_FILE_MAX_BYTES)
 		status = fault_set(fault, HFKV_INVALID, "token file '%s' is longer than a token can be", path);
 	else
@@ -116,8 +117,8 @@ static enum hfkv_status search_places(const struct hub_auth *auth, struct found_
 		return status;
 	if (auth->configured && secret_length(auth->configured) > 0) {
 		snprintf(found->origin, sizeof(found->origin), "the configuration");
-		return secret_from_text(secret_reveal(auth->configured), secret_length(auth->configured), &found->token,
-					found->origin, fault);
+		return secret_from_text(secret_reveal(auth->configured), secret_length(auth->configured),
+					&found->token, found->origin, fault);
 	}
 	if (auth->file)
 		status = from_file(auth->file, false, found, fault);
@@ -150,14 +151,15 @@ enum hfkv_status hub_auth_reload(struct hub_auth *auth, struct fault *fault)
 	return HFKV_OK;
 }
 
-enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth, struct fault *fault)
+enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth,
+			      struct fault *fault)
 {
 	CLEANUP(hub_auth_freep) struct hub_auth *auth = calloc(1, sizeof(*auth));
 	if (!auth)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for a token");
 	pthread_mutex_init(&auth->mutex, NULL);
 	auth->environment_name =
-		strdup(places->environment_name ? places->environment_name : DEFAULT_ENVIRONMENT_NAME);
+	    strdup(places->environment_name ? places->environment_name : DEFAULT_ENVIRONMENT_NAME);
 	auth->file = places->file ? strdup(places->file) : NULL;
 	auth->configured = secret_ref(places->configured);
 	if (!auth->environment_name || (places->file && !auth->file))

@@ -1,10 +1,10 @@
 /*
  * The Hub token: where it is found, and the one in use.
  *
- * Places, first hit wins (spec section 1): the environment variable the user named (default HF_TOKEN), the configured
- * token, the token file, HF_TOKEN, then the file that Hugging Face's own tools keep (HF_TOKEN_PATH, else
- * HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token). White space around a token
- * is dropped; an empty one counts as absent. No token at all is no error: public buckets need none.
+ * Places, first hit wins (spec section 1): the environment variable the user named (default HF_TOKEN), the
+ * configured token, the token file, HF_TOKEN, then the file that Hugging Face's own tools keep (HF_TOKEN_PATH,
+ * else HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token). White space around
+ * a token is dropped; an empty one counts as absent. No token at all is no error: public buckets need none.
  *
  * Any thread; hub_auth_reload reads files.
  */
@@ -26,7 +26,8 @@ struct hub_auth_places {
 
 struct hub_auth;
 
-/* Reads the token. INVALID: the named file is needed and cannot be read, or what it holds is no token; NO_MEMORY. */
+/* Reads the token. INVALID: the named file is needed and cannot be read, or what it holds is no token; NO_MEMORY.
+ */
 MUST_CHECK enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth,
 					 struct fault *fault);
 void hub_auth_free(struct hub_auth *auth);

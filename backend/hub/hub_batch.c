@@ -20,9 +20,9 @@ static json_t *line_json(const struct hub_client *client, const struct hub_batch
 		return json_pack("{s:s, s:s, s:s, s:I}", "type", "addFile", "path", line->path, "xetHash", hash,
 				 "mtime", (json_int_t)line->modified_at_ms);
 	case HUB_BATCH_COPY:
-		return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "type", "copyFile", "path", line->path, "xetHash",
-				 hash, "sourceRepoType", "bucket", "sourceRepoId", hub_client_bucket(client), "mtime",
-				 (json_int_t)line->modified_at_ms);
+		return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "type", "copyFile", "path", line->path,
+				 "xetHash", hash, "sourceRepoType", "bucket", "sourceRepoId",
+				 hub_client_bucket(client), "mtime", (json_int_t)line->modified_at_ms);
 	case HUB_BATCH_DELETE: return json_pack("{s:s, s:s}", "type", "deleteFile", "path", line->path);
 	}
 	return NULL;
@@ -52,7 +52,8 @@ static bool index_refused(const json_t *failed, struct refused_path *refused, st
 {
 	size_t i;
 	const json_t *json;
-	json_array_foreach(failed, i, json) {
+	json_array_foreach(failed, i, json)
+	{
 		struct refused_path *added = &refused[i], *found;
 		added->path = json_string_value(json_object_get(json, "path"));
 		added->reason = json_string_value(json_object_get(json, "error"));

@@ -1,8 +1,9 @@
 /*
  * The only mutation of names: POST batch, NDJSON lines that add, copy and delete, at most 1000 a call.
  *
- * Not atomic: a call may be applied in part, and a lost answer says nothing. hub_batch_commit sends once and reports what
- * the Hub said of each line; finding out what landed otherwise, and trying again, is the store's. Any thread.
+ * Not atomic: a call may be applied in part, and a lost answer says nothing. hub_batch_commit sends once and
+ * reports what the Hub said of each line; finding out what landed otherwise, and trying again, is the store's. Any
+ * thread.
  */
 #ifndef BACKEND_HUB_HUB_BATCH_H
 #define BACKEND_HUB_HUB_BATCH_H
@@ -33,8 +34,9 @@ struct hub_batch_line {
 	char reason[HUB_BATCH_REASON_BYTES]; /* the Hub's, when refused */
 };
 
-/* Adds, copies, deletes, in the caller's order. OK: the Hub answered 2xx or 422 with its list, and every outcome is known
- * (APPLIED or REFUSED). Otherwise the failure; every outcome is UNKNOWN. INVALID: more than HUB_BATCH_MAX_LINES. */
+/* Adds, copies, deletes, in the caller's order. OK: the Hub answered 2xx or 422 with its list, and every outcome
+ * is known (APPLIED or REFUSED). Otherwise the failure; every outcome is UNKNOWN. INVALID: more than
+ * HUB_BATCH_MAX_LINES. */
 MUST_CHECK enum hfkv_status hub_batch_commit(struct hub_client *client, struct hub_batch_line *lines, size_t count,
 					     struct deadline deadline, struct fault *fault);
 

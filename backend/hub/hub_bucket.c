@@ -62,7 +62,9 @@ enum hfkv_status hub_bucket_get_info(struct hub_client *client, struct deadline 
 	struct byte_buf url = BYTE_BUF_INIT(URL_MAX_BYTES);
 	struct byte_buf answer = BYTE_BUF_INIT(ANSWER_MAX_BYTES);
 	enum hfkv_status status = hub_client_url(client, &url, "") ? HFKV_OK : no_memory(fault);
-	struct hub_call call = { .what = "info", .method = "GET", .url = byte_buf_text(&url), .deadline = deadline };
+	struct hub_call call = {
+		.what = "info", .method = "GET", .url = byte_buf_text(&url), .deadline = deadline
+	};
 	if (status == HFKV_OK)
 		status = hub_client_perform(client, &call, NULL, &answer, fault);
 	if (status == HFKV_OK) {
@@ -102,7 +104,8 @@ static enum hfkv_status list_page(struct hub_client *client, const struct hub_ca
 	}
 	byte_buf_clear(next);
 	if (status == HFKV_OK && http_response_link(&header, "next", next) &&
-	    (!hub_client_is_same_origin(client, byte_buf_text(next)) || strcmp(byte_buf_text(next), call->url) == 0))
+	    (!hub_client_is_same_origin(client, byte_buf_text(next)) ||
+	     strcmp(byte_buf_text(next), call->url) == 0))
 		status = not_understood(client, "list", fault);
 	http_response_done(&header);
 	return status;

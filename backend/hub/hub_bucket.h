@@ -31,8 +31,8 @@ typedef enum hfkv_status (*hub_bucket_visit)(void *context, const struct hub_buc
 MUST_CHECK enum hfkv_status hub_bucket_list(struct hub_client *client, hub_bucket_visit visit, void *context,
 					    struct deadline deadline, struct fault *fault);
 
-/* For a bucket that is NOT_FOUND: what else has that name, "model", "dataset" or "space" (static); NULL when nothing
- * has, or it cannot be said. Asks once each. */
+/* For a bucket that is NOT_FOUND: what else has that name, "model", "dataset" or "space" (static); NULL when
+ * nothing has, or it cannot be said. Asks once each. */
 const char *hub_bucket_other_kind(struct hub_client *client, struct deadline deadline);
 
 #endif

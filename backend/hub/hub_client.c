@@ -22,7 +22,9 @@ struct hub_client {
 static char *copy_endpoint(const char *given)
 {
 	const char *environment = getenv("HF_ENDPOINT");
-	const char *text = given && *given ? given : environment && *environment ? environment : HUB_DEFAULT_ENDPOINT;
+	const char *text = given && *given               ? given
+			   : environment && *environment ? environment
+							 : HUB_DEFAULT_ENDPOINT;
 	size_t length = strlen(text);
 	while (length > 0 && text[length - 1] == '/')
 		length--;
@@ -51,7 +53,8 @@ enum hfkv_status hub_client_new(const struct hub_client_settings *settings, stru
 	if (!client->endpoint || !client->bucket)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for a Hub client");
 	if (strpbrk(client->endpoint, "?# "))
-		return fault_set(fault, HFKV_INVALID, "Hub endpoint: a base address has no query, fragment or space");
+		return fault_set(fault, HFKV_INVALID,
+				 "Hub endpoint: a base address has no query, fragment or space");
 	enum hfkv_status status = http_origin_parse(client->endpoint, "Hub endpoint", &client->origin, fault);
 	if (status == HFKV_OK)
 		*ret_client = TAKE_PTR(client);
@@ -80,7 +83,8 @@ struct http_client *hub_client_http(const struct hub_client *client)
 bool hub_client_is_same_origin(const struct hub_client *client, const char *url)
 {
 	struct http_origin origin;
-	return http_origin_parse(url, "link", &origin, NULL) == HFKV_OK && http_origin_equal(&origin, &client->origin);
+	return http_origin_parse(url, "link", &origin, NULL) == HFKV_OK &&
+	       http_origin_equal(&origin, &client->origin);
 }
 
 /* ---- addresses ---- */
@@ -154,8 +158,9 @@ enum hfkv_status hub_client_start(struct hub_client *client, const struct hub_ca
 	return http_stream_start(client->http, &request, ret_stream, fault);
 }
 
-enum hfkv_status hub_client_finish(struct hub_client *client, struct http_stream *stream, const struct hub_call *call,
-				   struct http_response *response, struct byte_buf *body, struct fault *fault)
+enum hfkv_status hub_client_finish(struct hub_client *client, struct http_stream *stream,
+				   const struct hub_call *call, struct http_response *response,
+				   struct byte_buf *body, struct fault *fault)
 {
 	char label[LABEL_BYTES];
 	const struct http_response *answer;
@@ -176,7 +181,8 @@ enum hfkv_status hub_client_finish(struct hub_client *client, struct http_stream
 }
 
 enum hfkv_status hub_client_perform_once(struct hub_client *client, const struct hub_call *call,
-					 struct http_response *response, struct byte_buf *body, struct fault *fault)
+					 struct http_response *response, struct byte_buf *body,
+					 struct fault *fault)
 {
 	CLEANUP(http_stream_closep) struct http_stream *stream = NULL;
 	enum hfkv_status status = hub_client_start(client, call, &stream, fault);

@@ -24,7 +24,8 @@ struct hub_entry {
  * unknown type). */
 bool hub_entry_parse(const json_t *json, struct hub_entry *ret_entry);
 
-/* ISO-8601 "2026-01-31T23:59:59.123Z" (fraction optional, Z or an offset) as Unix milliseconds; 0 when it is not one. */
+/* ISO-8601 "2026-01-31T23:59:59.123Z" (fraction optional, Z or an offset) as Unix milliseconds; 0 when it is not
+ * one. */
 int64_t hub_time_parse(const char *text);
 
 #endif

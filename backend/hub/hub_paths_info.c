@@ -6,9 +6,9 @@
 #include <string.h>
 #include <uthash.h>
 
-#define CALLS_AT_ONCE        4
-#define QUESTION_MAX_BYTES   (8 * 1024 * 1024) /* 1000 paths of 1024 bytes, each escaped */
-#define ANSWER_MAX_BYTES     (16 * 1024 * 1024)
+#define CALLS_AT_ONCE      4
+#define QUESTION_MAX_BYTES (8 * 1024 * 1024) /* 1000 paths of 1024 bytes, each escaped */
+#define ANSWER_MAX_BYTES   (16 * 1024 * 1024)
 
 /* One call: up to 1000 of the caller's items. */
 struct paths_call {
@@ -109,8 +109,7 @@ static enum hfkv_status take_answer(struct paths_call *call, const struct byte_b
 	struct asked_path *table = index_questions(call, asked);
 	size_t i;
 	const json_t *entry;
-	json_array_foreach(json, i, entry)
-		take_entry(table, entry);
+	json_array_foreach(json, i, entry) take_entry(table, entry);
 	HASH_CLEAR(hh, table);
 	for (i = 0; i < call->count; i++)
 		call->infos[i].answered = true;
@@ -147,8 +146,8 @@ static enum hfkv_status get_answer(struct hub_client *client, struct paths_call 
 }
 
 /* Up to CALLS_AT_ONCE calls, sent together. */
-static enum hfkv_status ask_some(struct hub_client *client, struct hub_path_info *infos, size_t count, const char *url,
-				 struct deadline deadline, struct fault *fault)
+static enum hfkv_status ask_some(struct hub_client *client, struct hub_path_info *infos, size_t count,
+				 const char *url, struct deadline deadline, struct fault *fault)
 {
 	struct paths_call calls[CALLS_AT_ONCE] = { 0 };
 	enum hfkv_status first = HFKV_OK;
@@ -169,7 +168,7 @@ static enum hfkv_status ask_some(struct hub_client *client, struct hub_path_info
 }
 
 enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_info *infos, size_t count,
-				struct deadline deadline, struct fault *fault)
+				    struct deadline deadline, struct fault *fault)
 {
 	const size_t at_once = CALLS_AT_ONCE * HUB_PATHS_PER_CALL;
 	struct byte_buf url = BYTE_BUF_INIT(4096);
@@ -179,8 +178,8 @@ enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_i
 	if (!hub_client_url(client, &url, "/paths-info"))
 		status = no_memory(fault);
 	for (size_t at = 0; at < count && status == HFKV_OK; at += at_once)
-		status = ask_some(client, infos + at, count - at < at_once ? count - at : at_once, byte_buf_text(&url),
-				  deadline, fault);
+		status = ask_some(client, infos + at, count - at < at_once ? count - at : at_once,
+				  byte_buf_text(&url), deadline, fault);
 	byte_buf_done(&url);
 	return status;
 }

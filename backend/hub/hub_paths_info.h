@@ -19,8 +19,9 @@ struct hub_path_info {
 	struct hub_entry entry; /* valid when found; its path is the caller's */
 };
 
-/* OK: every item is answered. Otherwise the first failure; items of calls that succeeded are answered all the same. */
-MUST_CHECK enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_info *infos, size_t count,
-					   struct deadline deadline, struct fault *fault);
+/* OK: every item is answered. Otherwise the first failure; items of calls that succeeded are answered all the
+ * same. */
+MUST_CHECK enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_info *infos,
+					       size_t count, struct deadline deadline, struct fault *fault);
 
 #endif

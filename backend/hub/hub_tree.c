@@ -27,8 +27,9 @@ static bool first_url(struct listing *listing)
 	bool fits = byte_buf_append_text(&rest, "/tree");
 	if (*listing->directory)
 		fits = fits && byte_buf_append_text(&rest, "/") && hub_quote(&rest, listing->directory);
-	fits = fits && byte_buf_printf(&rest, "?recursive=%s&limit=%d", listing->recursive ? "true" : "false",
-				       PAGE_ENTRIES) &&
+	fits = fits &&
+	       byte_buf_printf(&rest, "?recursive=%s&limit=%d", listing->recursive ? "true" : "false",
+			       PAGE_ENTRIES) &&
 	       hub_client_url(listing->client, &listing->url, byte_buf_text(&rest));
 	byte_buf_done(&rest);
 	return fits;
@@ -37,10 +38,9 @@ static bool first_url(struct listing *listing)
 /* One page, parsed; a page that is no JSON list is asked for again. */
 static enum hfkv_status get_page(struct listing *listing, json_t **ret_page, struct fault *fault)
 {
-	struct hub_call call = { .what = "tree",
-				 .method = "GET",
-				 .url = byte_buf_text(&listing->url),
-				 .deadline = listing->deadline };
+	struct hub_call call = {
+		.what = "tree", .method = "GET", .url = byte_buf_text(&listing->url), .deadline = listing->deadline
+	};
 	struct http_retry retry = http_retry_begin(hub_client_http(listing->client), listing->deadline, NULL);
 	struct fault own;
 	enum hfkv_status status;
@@ -53,8 +53,9 @@ static enum hfkv_status get_page(struct listing *listing, json_t **ret_page, str
 		page = json_text_load(byte_buf_text(&listing->page), listing->page.length, NULL);
 		if (!json_is_array(page)) {
 			json_decref(page);
-			status = fault_set(&own, HFKV_UNAVAILABLE, "tree of bucket '%s': the answer is not a JSON list",
-					   hub_client_bucket(listing->client));
+			status =
+			    fault_set(&own, HFKV_UNAVAILABLE, "tree of bucket '%s': the answer is not a JSON list",
+				      hub_client_bucket(listing->client));
 		}
 	} while (http_retry_again(&retry, status, &own));
 	byte_buf_done(&listing->page); /* the parsed page is enough memory */
@@ -84,7 +85,8 @@ static enum hfkv_status visit_page(struct listing *listing, const json_t *page)
 {
 	size_t i;
 	const json_t *json;
-	json_array_foreach(page, i, json) {
+	json_array_foreach(page, i, json)
+	{
 		struct hub_entry entry;
 		if (!hub_entry_parse(json, &entry) || !belongs(listing, &entry))
 			continue;
@@ -129,12 +131,12 @@ static enum hfkv_status list_pages(struct listing *listing, struct fault *fault)
 			return status;
 	}
 	return more ? fault_set(fault, HFKV_CORRUPT, "tree of bucket '%s': the listing has no end",
-				hub_client_bucket(listing->client)) :
-		      HFKV_OK;
+				hub_client_bucket(listing->client))
+		    : HFKV_OK;
 }
 
-enum hfkv_status hub_tree_list(struct hub_client *client, const char *directory, bool recursive, hub_tree_visit visit,
-			       void *context, struct deadline deadline, struct fault *fault)
+enum hfkv_status hub_tree_list(struct hub_client *client, const char *directory, bool recursive,
+			       hub_tree_visit visit, void *context, struct deadline deadline, struct fault *fault)
 {
 	struct listing listing = { .client = client,
 				   .directory = directory,
@@ -145,9 +147,9 @@ enum hfkv_status hub_tree_list(struct hub_client *client, const char *directory,
 				   .url = BYTE_BUF_INIT(URL_MAX_BYTES),
 				   .page = BYTE_BUF_INIT(PAGE_MAX_BYTES),
 				   .header = HTTP_RESPONSE_INIT };
-	enum hfkv_status status = first_url(&listing) ?
-					  list_pages(&listing, fault) :
-					  fault_set(fault, HFKV_NO_MEMORY, "no memory for a listing");
+	enum hfkv_status status = first_url(&listing)
+				      ? list_pages(&listing, fault)
+				      : fault_set(fault, HFKV_NO_MEMORY, "no memory for a listing");
 	byte_buf_done(&listing.url);
 	byte_buf_done(&listing.page);
 	http_response_done(&listing.header);

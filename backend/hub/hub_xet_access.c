@@ -14,7 +14,8 @@ static enum hfkv_status parse_access(const struct byte_buf *answer, struct hub_x
 	const json_t *expiry = json_object_get(json, "exp");
 	if (!url || !token || !*token || !json_is_integer(expiry))
 		return HFKV_CORRUPT;
-	struct hub_xet_access access = { strdup(url), secret_new(token, strlen(token)), json_integer_value(expiry) };
+	struct hub_xet_access access = { strdup(url), secret_new(token, strlen(token)),
+					 json_integer_value(expiry) };
 	if (!access.cas_url || !access.token) {
 		free(access.cas_url);
 		secret_unref(access.token);
@@ -29,9 +30,10 @@ enum hfkv_status hub_xet_access_get(struct hub_client *client, bool for_writing,
 {
 	struct byte_buf url = BYTE_BUF_INIT(4096);
 	struct byte_buf answer = BYTE_BUF_INIT(ANSWER_MAX_BYTES);
-	enum hfkv_status status = hub_client_url(client, &url, for_writing ? "/xet-write-token" : "/xet-read-token") ?
-					  HFKV_OK :
-					  fault_set(fault, HFKV_NO_MEMORY, "no memory for a token call");
+	enum hfkv_status status =
+	    hub_client_url(client, &url, for_writing ? "/xet-write-token" : "/xet-read-token")
+		? HFKV_OK
+		: fault_set(fault, HFKV_NO_MEMORY, "no memory for a token call");
 	struct hub_call call = { .what = for_writing ? "write token" : "read token",
 				 .method = "GET",
 				 .url = byte_buf_text(&url),
@@ -41,8 +43,8 @@ enum hfkv_status hub_xet_access_get(struct hub_client *client, bool for_writing,
 	if (status == HFKV_OK) {
 		status = parse_access(&answer, ret_access);
 		if (status != HFKV_OK)
-			fault_set(fault, status, "%s of bucket '%s': the answer is not what the Hub sends", call.what,
-				  hub_client_bucket(client));
+			fault_set(fault, status, "%s of bucket '%s': the answer is not what the Hub sends",
+				  call.what, hub_client_bucket(client));
 	}
 	if (answer.data)
 		explicit_bzero(answer.data, answer.capacity);

@@ -21,11 +21,13 @@ void bucket_url_done(struct bucket_url *url)
 static enum hfkv_status explain_scheme(const char *text, struct fault *fault)
 {
 	if (strncmp(text, "hf:", 3) == 0 && strncmp(text, "hf://", 5) != 0)
-		return fault_set(fault, HFKV_INVALID, "'%.200s' lacks the two slashes after 'hf:'; write " FORM, text);
-	if (strncmp(text, "hf://", 5) == 0 && text[5])
-		return fault_set(fault, HFKV_INVALID,
-				 "'%.200s' is not a bucket (a repository perhaps: only buckets can be used); write " FORM,
+		return fault_set(fault, HFKV_INVALID, "'%.200s' lacks the two slashes after 'hf:'; write " FORM,
 				 text);
+	if (strncmp(text, "hf://", 5) == 0 && text[5])
+		return fault_set(
+		    fault, HFKV_INVALID,
+		    "'%.200s' is not a bucket (a repository perhaps: only buckets can be used); write " FORM,
+		    text);
 	if (strstr(text, "://"))
 		return fault_set(fault, HFKV_INVALID, "'%.200s' has another scheme than hf://; write " FORM, text);
 	return fault_set(fault, HFKV_INVALID, "'%.200s' is not a bucket URL; write " FORM, text);
@@ -52,7 +54,8 @@ static bool is_name(const char *name, size_t length)
 	if (length == 0 || length > NAME_MAX_BYTES || name[0] == '.')
 		return false;
 	for (size_t i = 0; i < length; i++)
-		if (!isascii((unsigned char)name[i]) || !(isalnum((unsigned char)name[i]) || strchr("-_.", name[i])))
+		if (!isascii((unsigned char)name[i]) ||
+		    !(isalnum((unsigned char)name[i]) || strchr("-_.", name[i])))
 			return false;
 	return true;
 }
@@ -66,15 +69,16 @@ static enum hfkv_status split(const char *text, const char *rest, struct bucket_
 	const char *bucket = rest + namespace_length + 1;
 	size_t bucket_length = strcspn(bucket, "/");
 	if (!is_name(rest, namespace_length) || !is_name(bucket, bucket_length))
-		return fault_set(fault, HFKV_INVALID,
-				 "'%.200s': namespace and bucket are made of letters, digits, '-', '_' and '.'; write " FORM,
-				 text);
+		return fault_set(
+		    fault, HFKV_INVALID,
+		    "'%.200s': namespace and bucket are made of letters, digits, '-', '_' and '.'; write " FORM,
+		    text);
 	const char *path = bucket[bucket_length] ? bucket + bucket_length + 1 : "";
 	enum hfkv_status status = *path ? object_path_check(path) : HFKV_OK;
 	if (status != HFKV_OK)
 		return fault_set(fault, status, "'%.200s': its path %s", text,
-				 status == HFKV_OVERSIZE ? "is longer than 1024 bytes" :
-							   "has a '.' or '..' segment or is not UTF-8");
+				 status == HFKV_OVERSIZE ? "is longer than 1024 bytes"
+							 : "has a '.' or '..' segment or is not UTF-8");
 	struct bucket_url url = { strndup(rest, (size_t)(bucket - rest) + bucket_length), strdup(path) };
 	if (!url.bucket || !url.path) {
 		bucket_url_done(&url);

@@ -15,8 +15,8 @@ struct bucket_url {
 };
 
 /* Outer white space and repeated slashes are tolerated; anything else that is off is INVALID with a fault that
- * says what and how it should look (another scheme, one slash, missing bucket, spaces in namespace or bucket, `..`, a
- * repo id), OVERSIZE when the path is too long. */
+ * says what and how it should look (another scheme, one slash, missing bucket, spaces in namespace or bucket,
+ * `..`, a repo id), OVERSIZE when the path is too long. */
 MUST_CHECK enum hfkv_status bucket_url_parse(const char *text, struct bucket_url *ret_url, struct fault *fault);
 void bucket_url_done(struct bucket_url *url);
 

@@ -1,5 +1,6 @@
 #include "backend/store/fault_store.h"
 
+#include "backend/store/object_store_class.h"
 #include "common/cleanup.h"
 
 #include <stdatomic.h>
@@ -105,13 +106,11 @@ static enum hfkv_status fault_list(struct object_store *base, const char *direct
 	if (rule.status != HFKV_OK && !rule.after_work)
 		return failure(&rule, fault);
 	enum hfkv_status status =
-		object_store_list(store->inner, directory, recursive, visit, context, deadline, fault);
+	    object_store_list(store->inner, directory, recursive, visit, context, deadline, fault);
 	return rule.status != HFKV_OK ? failure(&rule, fault) : status;
 }
 
-static enum hfkv_status fault_read(struct object_store *base, const struct content_hash *hash, uint64_t size_bytes,
-				   uint64_t offset, uint64_t length, const struct object_sink *sink,
-				   object_progress progress, void *progress_context, uint64_t *ret_bytes,
+static enum hfkv_status fault_read(struct object_store *base, const struct object_read *read, uint64_t *ret_bytes,
 				   struct deadline deadline, struct fault *fault)
 {
 	struct fault_store *store = of(base);
@@ -119,8 +118,7 @@ static enum hfkv_status fault_read(struct object_store *base, const struct conte
 	struct fault_store_rule rule = decide(store, FAULT_STORE_READ, &none);
 	if (rule.status != HFKV_OK)
 		return failure(&rule, fault);
-	return store->inner->class->read(store->inner, hash, size_bytes, offset, length, sink, progress,
-					 progress_context, ret_bytes, deadline, fault);
+	return store->inner->class->read(store->inner, read, ret_bytes, deadline, fault);
 }
 
 /* How many of `count` items are to be done for real under this rule. */

@@ -5,7 +5,8 @@
  *     fault_store_new(memory, &store, NULL);                                   owns `memory` from now on
  *     fault_store_add(store, &(struct fault_store_rule){
  *             .call = FAULT_STORE_PUT, .path_contains = "k3", .times = 1,
- *             .status = HFKV_UNAVAILABLE, .apply_first = 3 });                  3 objects land, then the batch fails
+ *             .status = HFKV_UNAVAILABLE, .apply_first = 3 });                  3 objects land, then the batch
+ * fails
  *
  * The first rule that fits a call decides it. It also counts the calls of each kind. Any thread.
  */
@@ -27,9 +28,10 @@ enum fault_store_call {
 
 struct fault_store_rule {
 	enum fault_store_call call;
-	const char *path_contains; /* some path of the call contains it; NULL: any call. Not for READ and PROBE. Copied */
-	unsigned skip;             /* so many fitting calls pass first */
-	unsigned times;            /* then so many are decided by this rule; 0: for ever */
+	const char
+	    *path_contains; /* some path of the call contains it; NULL: any call. Not for READ and PROBE. Copied */
+	unsigned skip;      /* so many fitting calls pass first */
+	unsigned times;     /* then so many are decided by this rule; 0: for ever */
 
 	/* Runs first, without a lock; it may block, to hold a call under way. NULL: nothing. */
 	void (*gate)(void *context);
@@ -37,9 +39,9 @@ struct fault_store_rule {
 
 	enum hfkv_status status; /* what the call returns; OK: only the gate matters */
 	size_t apply_first;      /* PUT, DELETE: so many items are done and OK, the others get `status` */
-	bool after_work;         /* everything is done, then `status` is returned: a lost answer that nobody looked into.
-	                          * Items of PUT, DELETE and STAT get `status` too */
-	int64_t retry_after_ms;  /* in the fault; 0: the fault says nothing */
+	bool after_work; /* everything is done, then `status` is returned: a lost answer that nobody looked into.
+			  * Items of PUT, DELETE and STAT get `status` too */
+	int64_t retry_after_ms; /* in the fault; 0: the fault says nothing */
 };
 
 /* On OK the new store owns `inner`. */

@@ -61,8 +61,8 @@ static struct deadline keep_time_to_check(struct deadline deadline)
 	return deadline_after_ms(left_ms - kept_ms);
 }
 
-static enum hfkv_status send_pending(const struct hub_names *names, struct attempt *attempt, struct deadline deadline,
-				     struct fault *fault)
+static enum hfkv_status send_pending(const struct hub_names *names, struct attempt *attempt,
+				     struct deadline deadline, struct fault *fault)
 {
 	for (size_t i = 0; i < attempt->count; i++) {
 		const struct hub_name_change *change = attempt->pending[i];
@@ -74,7 +74,8 @@ static enum hfkv_status send_pending(const struct hub_names *names, struct attem
 	return hub_batch_commit(names->hub, attempt->lines, attempt->count, keep_time_to_check(deadline), fault);
 }
 
-/* The Hub told the outcome of every line: what it refused stays pending, with its reason. True: a delete is among it. */
+/* The Hub told the outcome of every line: what it refused stays pending, with its reason. True: a delete is among
+ * it. */
 static bool take_outcomes(struct attempt *attempt)
 {
 	size_t kept = 0;
@@ -113,10 +114,10 @@ static bool may_have_landed(enum hfkv_status status)
 	       status != HFKV_RATE_LIMITED && status != HFKV_NO_MEMORY && status != HFKV_CANCELLED;
 }
 
-/* Sends until every outcome is known or it is no use. What is pending afterwards has failed: with its own status when
- * this returns OK, else with the one returned. */
-static enum hfkv_status change_some(const struct hub_names *names, struct attempt *attempt, struct deadline deadline,
-				    struct fault *fault)
+/* Sends until every outcome is known or it is no use. What is pending afterwards has failed: with its own status
+ * when this returns OK, else with the one returned. */
+static enum hfkv_status change_some(const struct hub_names *names, struct attempt *attempt,
+				    struct deadline deadline, struct fault *fault)
 {
 	struct http_retry retry = http_retry_begin(hub_client_http(names->hub), deadline, NULL);
 	size_t before = attempt->count;
@@ -199,8 +200,8 @@ enum hfkv_status hub_names_check(const struct hub_names *names, struct hub_name_
 	begin_attempt(&attempt, changes, count);
 	enum hfkv_status status = take_off_landed(names, &attempt, deadline, fault);
 	for (size_t i = 0; status == HFKV_OK && i < attempt.count; i++)
-		pending[i]->status = fault_set(&pending[i]->fault, HFKV_UNAVAILABLE,
-					       "object '%s': the Hub took the change and does not show it",
-					       pending[i]->path);
+		pending[i]->status =
+		    fault_set(&pending[i]->fault, HFKV_UNAVAILABLE,
+			      "object '%s': the Hub took the change and does not show it", pending[i]->path);
 	return status;
 }

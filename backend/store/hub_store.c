@@ -7,6 +7,7 @@
 #include "backend/hub/hub_tree.h"
 #include "backend/hub/hub_xet_access.h"
 #include "backend/store/hub_names.h"
+#include "backend/store/object_store_class.h"
 #include "backend/store/store_open.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ static struct hub_store *of(struct object_store *store)
 static enum hfkv_status say_missing(const struct hub_store *store, enum hfkv_status status, struct fault *fault)
 {
 	int http_status = fault ? fault->http_status : 0;
-	fault_set(fault, status, "bucket '%s' does not exist, or is not shown to this token; create it, or allow that %s",
+	fault_set(fault, status,
+		  "bucket '%s' does not exist, or is not shown to this token; create it, or allow that %s",
 		  hub_client_bucket(store->hub), "with create_bucket_if_missing");
 	if (fault)
 		fault->http_status = http_status;
@@ -50,8 +52,9 @@ static enum hfkv_status make_bucket(void *context, struct deadline deadline, str
 		return say_missing(store, HFKV_NOT_FOUND, fault);
 	enum hfkv_status status = hub_bucket_create(store->hub, deadline, fault);
 	if (status == HFKV_AUTH || status == HFKV_FORBIDDEN)
-		fault_add_context(fault, "bucket '%s' does not exist, and create_bucket_if_missing cures no bad credentials",
-				  hub_client_bucket(store->hub));
+		fault_add_context(
+		    fault, "bucket '%s' does not exist, and create_bucket_if_missing cures no bad credentials",
+		    hub_client_bucket(store->hub));
 	else if (status != HFKV_OK)
 		fault_add_context(fault, "bucket '%s' does not exist and could not be created",
 				  hub_client_bucket(store->hub));
@@ -78,20 +81,18 @@ static enum hfkv_status fetch_access(void *context, enum cas_scope scope, struct
 	return HFKV_OK;
 }
 
-static enum hfkv_status hub_read(struct object_store *base, const struct content_hash *hash, uint64_t size_bytes,
-				 uint64_t offset, uint64_t length, const struct object_sink *sink,
-				 object_progress progress, void *progress_context, uint64_t *ret_bytes,
+static enum hfkv_status hub_read(struct object_store *base, const struct object_read *read, uint64_t *ret_bytes,
 				 struct deadline deadline, struct fault *fault)
 {
-	struct xet_download download = { .file = hash,
-					 .size_bytes = size_bytes,
-					 .offset = offset,
-					 .length_bytes = length,
-					 .memory = sink->memory,
-					 .fd = sink->fd,
-					 .fd_offset = sink->fd_offset,
-					 .progress = progress,
-					 .progress_context = progress_context,
+	struct xet_download download = { .file = read->hash,
+					 .size_bytes = read->size_bytes,
+					 .offset = read->offset,
+					 .length_bytes = read->length_bytes,
+					 .memory = read->sink->memory,
+					 .fd = read->sink->fd,
+					 .fd_offset = read->sink->fd_offset,
+					 .progress = read->progress,
+					 .progress_context = read->progress_context,
 					 .call = { .deadline = deadline } };
 	return xet_download_run(of(base)->cas, &download, ret_bytes, fault);
 }
@@ -139,13 +140,14 @@ static enum hfkv_status visit_entry(void *context, const struct hub_entry *entry
 }
 
 static enum hfkv_status hub_list(struct object_store *base, const char *directory, bool recursive,
-				 object_list_visit visit, void *context, struct deadline deadline, struct fault *fault)
+				 object_list_visit visit, void *context, struct deadline deadline,
+				 struct fault *fault)
 {
 	struct hub_store *store = of(base);
 	struct visit_context visited = { visit, context };
 	struct fault own = FAULT_NONE;
 	enum hfkv_status status =
-		hub_tree_list(store->hub, directory, recursive, visit_entry, &visited, deadline, &own);
+	    hub_tree_list(store->hub, directory, recursive, visit_entry, &visited, deadline, &own);
 	if (status == HFKV_NOT_FOUND && own.http_status == 404) { /* of the Hub, not of the visitor */
 		if (store->create_bucket_if_missing)
 			return HFKV_OK;
@@ -165,7 +167,8 @@ static enum hfkv_status upload(struct hub_store *store, struct object_put *puts,
 	struct fault fault = FAULT_NONE;
 	if (!items) {
 		for (size_t i = 0; i < count; i++)
-			puts[i].status = fault_set(&puts[i].fault, HFKV_NO_MEMORY, "no memory for %zu objects", count);
+			puts[i].status =
+			    fault_set(&puts[i].fault, HFKV_NO_MEMORY, "no memory for %zu objects", count);
 		return HFKV_NO_MEMORY;
 	}
 	for (size_t i = 0; i < count; i++)
@@ -196,7 +199,8 @@ static enum hfkv_status name_uploaded(struct hub_store *store, struct object_put
 	size_t n_changes = 0;
 	for (size_t i = 0; i < count && !changes; i++)
 		if (puts[i].status == HFKV_OK)
-			puts[i].status = fault_set(&puts[i].fault, HFKV_NO_MEMORY, "no memory for %zu names", count);
+			puts[i].status =
+			    fault_set(&puts[i].fault, HFKV_NO_MEMORY, "no memory for %zu names", count);
 	if (!changes)
 		return HFKV_NO_MEMORY;
 	for (size_t i = 0; i < count; i++)
@@ -206,7 +210,8 @@ static enum hfkv_status name_uploaded(struct hub_store *store, struct object_put
 				.path = puts[i].path,
 				.hash = puts[i].hash,
 				.size_bytes = puts[i].source.size_bytes,
-				.modified_at_ms = puts[i].modified_at_ms ? puts[i].modified_at_ms : clock_wall_ms(),
+				.modified_at_ms =
+				    puts[i].modified_at_ms ? puts[i].modified_at_ms : clock_wall_ms(),
 			};
 	enum hfkv_status status = hub_names_change(&names, changes, n_changes, deadline, NULL);
 	for (size_t i = 0, c = 0; i < count; i++) {
@@ -327,18 +332,21 @@ static const struct object_store_class hub_store_class = {
 
 /* ---- life ---- */
 
-static enum hfkv_status open_http(struct hub_store *store, const struct store_settings *settings, struct fault *fault)
+static enum hfkv_status open_http(struct hub_store *store, const struct store_settings *settings,
+				  struct fault *fault)
 {
 	char user_agent[128];
 	snprintf(user_agent, sizeof(user_agent), "hfkv/%s%s%.64s", HFKV_VERSION,
-		 settings->user_agent_suffix ? "; " : "", settings->user_agent_suffix ? settings->user_agent_suffix : "");
+		 settings->user_agent_suffix ? "; " : "",
+		 settings->user_agent_suffix ? settings->user_agent_suffix : "");
 	struct http_client_settings http = { .ca_file = settings->ca_file,
 					     .user_agent = user_agent,
 					     .stall_ms = settings->stall_ms };
 	return http_client_new(&http, &store->http, fault);
 }
 
-static enum hfkv_status open_parts(struct hub_store *store, const struct store_settings *settings, struct fault *fault)
+static enum hfkv_status open_parts(struct hub_store *store, const struct store_settings *settings,
+				   struct fault *fault)
 {
 	struct hub_auth_places places = { settings->token.environment_name, settings->token.configured,
 					  settings->token.file };

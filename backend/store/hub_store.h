@@ -1,9 +1,10 @@
 /*
  * The object store on a real bucket: names from the Hub, content from the CAS behind it.
  *
- * Put together from hub/ (names), cas/ (content) and hub_names (what became of a batch). Made by store_open.c only.
- * A missing bucket: with create_bucket_if_missing reads find nothing and the first write creates it (again by a later
- * write when that failed); otherwise stat is UNAVAILABLE, never an absence, and the other calls are NOT_FOUND.
+ * Put together from hub/ (names), cas/ (content) and hub_names (what became of a batch). Made by store_open.c
+ * only. A missing bucket: with create_bucket_if_missing reads find nothing and the first write creates it (again
+ * by a later write when that failed); otherwise stat is UNAVAILABLE, never an absence, and the other calls are
+ * NOT_FOUND.
  */
 #ifndef BACKEND_STORE_HUB_STORE_H
 #define BACKEND_STORE_HUB_STORE_H

@@ -1,5 +1,6 @@
 #include "backend/store/memory_store.h"
 
+#include "backend/store/object_store_class.h"
 #include "common/byte_buf.h"
 #include "common/cleanup.h"
 
@@ -121,7 +122,8 @@ static void snapshot_done(struct snapshot *snapshot)
 	free(snapshot->entries);
 }
 
-static bool snapshot_add(struct snapshot *snapshot, const char *path, size_t length, const struct object_info *info)
+static bool snapshot_add(struct snapshot *snapshot, const char *path, size_t length,
+			 const struct object_info *info)
 {
 	if (snapshot->count == snapshot->capacity) {
 		size_t capacity = snapshot->capacity ? 2 * snapshot->capacity : 64;
@@ -148,7 +150,8 @@ static int compare_entries(const void *left, const void *right)
 	return order ? order : (int)a->is_directory - (int)b->is_directory;
 }
 
-static bool take_snapshot(struct memory_store *store, const char *directory, bool recursive, struct snapshot *snapshot)
+static bool take_snapshot(struct memory_store *store, const char *directory, bool recursive,
+			  struct snapshot *snapshot)
 {
 	size_t length = strlen(directory);
 	SCOPED_LOCK(&store->mutex);
@@ -186,7 +189,8 @@ static enum hfkv_status memory_list(struct object_store *base, const char *direc
 	return status;
 }
 
-static enum hfkv_status write_all(int fd, const uint8_t *bytes, uint64_t length, uint64_t offset, struct fault *fault)
+static enum hfkv_status write_all(int fd, const uint8_t *bytes, uint64_t length, uint64_t offset,
+				  struct fault *fault)
 {
 	while (length > 0) {
 		ssize_t written = pwrite(fd, bytes, length, (off_t)offset);
@@ -201,9 +205,7 @@ static enum hfkv_status write_all(int fd, const uint8_t *bytes, uint64_t length,
 	return HFKV_OK;
 }
 
-static enum hfkv_status memory_read(struct object_store *base, const struct content_hash *hash, uint64_t size_bytes,
-				    uint64_t offset, uint64_t length, const struct object_sink *sink,
-				    object_progress progress, void *progress_context, uint64_t *ret_bytes,
+static enum hfkv_status memory_read(struct object_store *base, const struct object_read *read, uint64_t *ret_bytes,
 				    struct deadline deadline, struct fault *fault)
 {
 	struct memory_store *store = of(base);
@@ -213,20 +215,21 @@ static enum hfkv_status memory_read(struct object_store *base, const struct cont
 	const uint8_t *bytes = NULL;
 	{
 		SCOPED_LOCK(&store->mutex);
-		struct memory_content *content = content_find(store, hash);
-		if (content && content->size_bytes == size_bytes)
+		struct memory_content *content = content_find(store, read->hash);
+		if (content && content->size_bytes == read->size_bytes)
 			bytes = content->bytes; /* content never goes away before the store */
 	}
 	if (!bytes)
 		return HFKV_NOT_FOUND;
-	if (sink->memory)
-		memcpy(sink->memory, bytes + offset, length);
+	if (read->sink->memory)
+		memcpy(read->sink->memory, bytes + read->offset, read->length_bytes);
 	else
-		status = write_all(sink->fd, bytes + offset, length, sink->fd_offset, fault);
-	if (status == HFKV_OK && progress && !progress(progress_context, length))
+		status = write_all(read->sink->fd, bytes + read->offset, read->length_bytes, read->sink->fd_offset,
+				   fault);
+	if (status == HFKV_OK && read->progress && !read->progress(read->progress_context, read->length_bytes))
 		status = fault_set(fault, HFKV_CANCELLED, "the read was given up");
 	if (status == HFKV_OK)
-		*ret_bytes = length;
+		*ret_bytes = read->length_bytes;
 	return status;
 }
 
@@ -246,7 +249,8 @@ static enum hfkv_status read_source(const struct object_source *source, uint8_t 
 		if (got < 0)
 			return fault_set_errno(fault, errno, "reading an object's source");
 		if (got == 0)
-			return fault_set(fault, HFKV_CHANGED, "an object's source became shorter while it was read");
+			return fault_set(fault, HFKV_CHANGED,
+					 "an object's source became shorter while it was read");
 		have += (uint64_t)got;
 	}
 	*ret_bytes = TAKE_PTR(bytes);
@@ -279,7 +283,8 @@ static enum hfkv_status content_add(struct memory_store *store, const struct obj
 static enum hfkv_status put_one(struct memory_store *store, struct object_put *put)
 {
 	struct object_info info = { .size_bytes = put->source.size_bytes,
-				    .modified_at_ms = put->modified_at_ms ? put->modified_at_ms : clock_wall_ms() };
+				    .modified_at_ms =
+					put->modified_at_ms ? put->modified_at_ms : clock_wall_ms() };
 	if (info.size_bytes > 0) {
 		enum hfkv_status status = content_add(store, &put->source, &info.hash, &put->fault);
 		if (status != HFKV_OK)
@@ -287,8 +292,9 @@ static enum hfkv_status put_one(struct memory_store *store, struct object_put *p
 	}
 	put->hash = info.hash;
 	SCOPED_LOCK(&store->mutex);
-	return object_set(store, put->path, &info) ? HFKV_OK :
-						     fault_set(&put->fault, HFKV_NO_MEMORY, "no memory for an object");
+	return object_set(store, put->path, &info)
+		   ? HFKV_OK
+		   : fault_set(&put->fault, HFKV_NO_MEMORY, "no memory for an object");
 }
 
 static enum hfkv_status memory_put_many(struct object_store *base, struct object_put *puts, size_t count,
@@ -351,13 +357,15 @@ static void memory_free(struct object_store *base)
 {
 	struct memory_store *store = of(base);
 	struct memory_object *object, *next_object;
-	HASH_ITER (hh, store->objects, object, next_object) {
+	HASH_ITER(hh, store->objects, object, next_object)
+	{
 		HASH_DEL(store->objects, object);
 		free(object->path);
 		free(object);
 	}
 	struct memory_content *content, *next_content;
-	HASH_ITER (hh, store->contents, content, next_content) {
+	HASH_ITER(hh, store->contents, content, next_content)
+	{
 		HASH_DEL(store->contents, content);
 		free(content->bytes);
 		free(content);

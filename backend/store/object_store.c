@@ -2,7 +2,7 @@
  * The guards of the seam: no implementation is called directly. They refuse bad paths one by one, so that
  * implementations see only good ones, and catch an implementation that breaks its side (BUG).
  */
-#include "backend/store/object_store.h"
+#include "backend/store/object_store_class.h"
 
 #include "common/cleanup.h"
 #include "common/log.h"
@@ -20,15 +20,15 @@ static size_t utf8_length(const unsigned char *text)
 	unsigned lead = text[0];
 	if (lead < 0x80)
 		return 1;
-	size_t length = lead >= 0xf0 && lead <= 0xf4 ? 4 :
-			lead >= 0xe0 && lead <= 0xef ? 3 :
-			lead >= 0xc2 && lead <= 0xdf ? 2 :
-						       0;
+	size_t length = lead >= 0xf0 && lead <= 0xf4   ? 4
+			: lead >= 0xe0 && lead <= 0xef ? 3
+			: lead >= 0xc2 && lead <= 0xdf ? 2
+						       : 0;
 	for (size_t i = 1; i < length; i++)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
-	if ((lead == 0xe0 && text[1] < 0xa0) || (lead == 0xed && text[1] > 0x9f) || (lead == 0xf0 && text[1] < 0x90) ||
-	    (lead == 0xf4 && text[1] > 0x8f))
+	if ((lead == 0xe0 && text[1] < 0xa0) || (lead == 0xed && text[1] > 0x9f) ||
+	    (lead == 0xf0 && text[1] < 0x90) || (lead == 0xf4 && text[1] > 0x8f))
 		return 0;
 	return length;
 }
@@ -72,9 +72,10 @@ static enum hfkv_status check_path(const char *path, struct fault *fault)
 	if (status == HFKV_OK)
 		return HFKV_OK;
 	return fault_set(fault, status, "object path '%.200s' is %s", path ? path : "",
-			 status == HFKV_OVERSIZE ? "longer than 1024 bytes" :
-						   "not one that a bucket takes (empty, an empty, '.' or '..' segment, "
-						   "an outer slash, or not UTF-8)");
+			 status == HFKV_OVERSIZE
+			     ? "longer than 1024 bytes"
+			     : "not one that a bucket takes (empty, an empty, '.' or '..' segment, "
+			       "an outer slash, or not UTF-8)");
 }
 
 static enum hfkv_status broken(const struct object_store *store, const char *call, struct fault *fault)
@@ -125,7 +126,8 @@ enum hfkv_status object_store_stat_many(struct object_store *store, struct objec
 			continue;
 		if (status == HFKV_OK)
 			return broken(store, "stat", fault);
-		stats[i].status = status == HFKV_NOT_FOUND ? HFKV_INVALID : status; /* a missing bucket is no absence */
+		stats[i].status =
+		    status == HFKV_NOT_FOUND ? HFKV_INVALID : status; /* a missing bucket is no absence */
 	}
 	return status;
 }
@@ -134,7 +136,8 @@ enum hfkv_status object_store_delete_many(struct object_store *store, struct obj
 					  struct deadline deadline, struct fault *fault)
 {
 	struct fault own = FAULT_NONE;
-	enum hfkv_status status = run_on_good_paths(store, store->class->delete_many, paths, count, deadline, &own);
+	enum hfkv_status status =
+	    run_on_good_paths(store, store->class->delete_many, paths, count, deadline, &own);
 	enum hfkv_status call_status = status;
 	for (size_t i = 0; i < count; i++) {
 		if (paths[i].status == UNANSWERED)
@@ -172,7 +175,8 @@ static enum hfkv_status visit_guarded(void *context, const struct object_list_en
 {
 	struct guarded_visit *guarded = context;
 	const char *relative = relative_path(guarded, entry->path);
-	if (!relative || (!guarded->recursive && strchr(relative, '/')) || (guarded->recursive && entry->is_directory))
+	if (!relative || (!guarded->recursive && strchr(relative, '/')) ||
+	    (guarded->recursive && entry->is_directory))
 		return HFKV_BUG;
 	if (object_path_check(entry->path) != HFKV_OK)
 		return HFKV_OK; /* nobody could name it */
@@ -195,37 +199,45 @@ enum hfkv_status object_store_list(struct object_store *store, const char *direc
 
 /* ---- read ---- */
 
+static enum hfkv_status read_exactly(struct object_store *store, const struct object_read *read,
+				     struct deadline deadline, struct fault *fault)
+{
+	uint64_t bytes = 0;
+	enum hfkv_status status = store->class->read(store, read, &bytes, deadline, fault);
+	if (status == HFKV_OK && bytes != read->length_bytes)
+		return fault_set(fault, HFKV_CORRUPT,
+				 "a read of %llu bytes inside an object of %llu came back with %llu",
+				 (unsigned long long)read->length_bytes, (unsigned long long)read->size_bytes,
+				 (unsigned long long)bytes);
+	return status;
+}
+
 enum hfkv_status object_store_read_whole(struct object_store *store, const struct object_info *info,
 					 const struct object_sink *sink, object_progress progress,
 					 void *progress_context, struct deadline deadline, struct fault *fault)
 {
-	if (info->size_bytes == 0)
-		return HFKV_OK;
-	uint64_t bytes = 0;
-	enum hfkv_status status = store->class->read(store, &info->hash, info->size_bytes, 0, info->size_bytes, sink,
-						     progress, progress_context, &bytes, deadline, fault);
-	if (status == HFKV_OK && bytes != info->size_bytes)
-		return fault_set(fault, HFKV_CORRUPT, "an object of %llu bytes came back with %llu",
-				 (unsigned long long)info->size_bytes, (unsigned long long)bytes);
-	return status;
+	struct object_read read = { .hash = &info->hash,
+				    .size_bytes = info->size_bytes,
+				    .length_bytes = info->size_bytes,
+				    .sink = sink,
+				    .progress = progress,
+				    .progress_context = progress_context };
+	return info->size_bytes == 0 ? HFKV_OK : read_exactly(store, &read, deadline, fault);
 }
 
-enum hfkv_status object_store_read_range(struct object_store *store, const struct object_info *info, uint64_t offset,
-					 uint64_t length, const struct object_sink *sink, uint64_t *ret_bytes,
-					 struct deadline deadline, struct fault *fault)
+enum hfkv_status object_store_read_range(struct object_store *store, const struct object_info *info,
+					 uint64_t offset, uint64_t length, const struct object_sink *sink,
+					 uint64_t *ret_bytes, struct deadline deadline, struct fault *fault)
 {
 	uint64_t left = offset < info->size_bytes ? info->size_bytes - offset : 0;
-	uint64_t wanted = length < left ? length : left;
-	uint64_t bytes = 0;
-	enum hfkv_status status = HFKV_OK;
-	if (wanted > 0)
-		status = store->class->read(store, &info->hash, info->size_bytes, offset, wanted, sink, NULL, NULL, &bytes,
-					    deadline, fault);
-	if (status == HFKV_OK && bytes != wanted)
-		return fault_set(fault, HFKV_CORRUPT, "a read of %llu bytes inside an object came back with %llu",
-				 (unsigned long long)wanted, (unsigned long long)bytes);
+	struct object_read read = { .hash = &info->hash,
+				    .size_bytes = info->size_bytes,
+				    .offset = offset,
+				    .length_bytes = length < left ? length : left,
+				    .sink = sink };
+	enum hfkv_status status = read.length_bytes == 0 ? HFKV_OK : read_exactly(store, &read, deadline, fault);
 	if (status == HFKV_OK)
-		*ret_bytes = bytes;
+		*ret_bytes = read.length_bytes;
 	return status;
 }
 
@@ -237,7 +249,8 @@ static enum hfkv_status check_put(struct object_put *put)
 	put->hash = (struct content_hash){ 0 };
 	enum hfkv_status status = check_path(put->path, &put->fault);
 	if (status == HFKV_OK && put->source.size_bytes > 0 && !put->source.memory && put->source.fd < 0)
-		status = fault_set(&put->fault, HFKV_INVALID, "object '%s': nothing to read its bytes from", put->path);
+		status =
+		    fault_set(&put->fault, HFKV_INVALID, "object '%s': nothing to read its bytes from", put->path);
 	return status;
 }
 
@@ -260,40 +273,44 @@ static enum hfkv_status settle_puts(struct object_store *store, struct object_pu
 	return first;
 }
 
-static enum hfkv_status put_good_ones(struct object_store *store, struct object_put *puts, size_t count, size_t n_good,
-				      object_progress progress, void *progress_context, struct deadline deadline,
-				      struct fault *fault)
+/* The items that were not refused, side by side; NULL: no memory. */
+static struct object_put *good_puts(const struct object_put *puts, size_t count, size_t n_good)
 {
-	CLEANUP(free_pointer) struct object_put *good = calloc(n_good, sizeof(*good));
-	if (!good)
-		return fault_set(fault, HFKV_NO_MEMORY, "no memory for a batch of %zu objects", count);
-	for (size_t i = 0, g = 0; i < count; i++)
+	struct object_put *good = calloc(n_good, sizeof(*good));
+	for (size_t i = 0, g = 0; i < count && good; i++)
 		if (puts[i].status == UNANSWERED)
 			good[g++] = puts[i];
-	enum hfkv_status status =
-		store->class->put_many(store, good, n_good, progress, progress_context, deadline, fault);
+	return good;
+}
+
+/* The same items back to their places. */
+static void return_good_puts(struct object_put *puts, size_t count, const struct object_put *good)
+{
 	for (size_t i = 0, g = 0; i < count; i++)
 		if (puts[i].status == UNANSWERED)
 			puts[i] = good[g++];
-	return status;
 }
 
 enum hfkv_status object_store_put_many(struct object_store *store, struct object_put *puts, size_t count,
 				       object_progress progress, void *progress_context, struct deadline deadline,
 				       struct fault *fault)
 {
+	CLEANUP(free_pointer) struct object_put *some = NULL;
 	struct fault own = FAULT_NONE;
+	enum hfkv_status status = HFKV_OK;
 	size_t n_good = 0;
 	for (size_t i = 0; i < count; i++) {
 		enum hfkv_status good = check_put(&puts[i]);
 		puts[i].status = good == HFKV_OK ? UNANSWERED : good;
 		n_good += good == HFKV_OK;
 	}
-	enum hfkv_status status = HFKV_OK;
-	if (n_good == count && count > 0)
-		status = store->class->put_many(store, puts, count, progress, progress_context, deadline, &own);
+	if (n_good > 0 && n_good < count && !(some = good_puts(puts, count, n_good)))
+		status = fault_set(&own, HFKV_NO_MEMORY, "no memory for a batch of %zu objects", count);
 	else if (n_good > 0)
-		status = put_good_ones(store, puts, count, n_good, progress, progress_context, deadline, &own);
+		status = store->class->put_many(store, some ? some : puts, n_good, progress, progress_context,
+						deadline, &own);
+	if (some)
+		return_good_puts(puts, count, some);
 	status = settle_puts(store, puts, count, status, &own);
 	if (fault && status != HFKV_OK)
 		*fault = own;

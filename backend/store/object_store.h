@@ -2,9 +2,8 @@
  * What the cache and the connectors know of a bucket: named objects that are stored whole, found by
  * name, and read back verified. Nothing above this header knows HTTP, Xet or where objects live.
  *
- * Every call goes through the guards in object_store.c (object_store_*), which check the caller's side of
- * the contract before the implementation's function runs and its side afterwards; implementations carry
- * no defensive code. Implementations embed struct object_store as their first member.
+ * Every call goes through the guards in object_store.c, which check the caller's side of the contract before the
+ * implementation runs and its side afterwards. What an implementation provides: object_store_class.h.
  *
  * Thread rule: any thread, any number at once. Every call may block on the network until `deadline` and
  * returns soon after it at the latest (TIMEOUT). With DEADLINE_NONE an implementation still gives up when no
@@ -80,73 +79,16 @@ struct object_list_entry {
 /* OK to go on; anything else ends the listing and is returned by it. */
 typedef enum hfkv_status (*object_list_visit)(void *context, const struct object_list_entry *entry);
 
-/* What an implementation provides. Written to the implementer: outputs are per item where items have a
- * status; the return value tells only whether the call as a whole was answered. */
-struct object_store_class {
-	const char *name; /* "hub", "memory", "fault" */
-
-	/* Answer every item. Match by path, never by order. Split into requests as the wire needs (1000). On a
-	 * failure return it and leave the statuses of unanswered items at that failure: never NOT_FOUND. */
-	enum hfkv_status (*stat_many)(struct object_store *store, struct object_stat *stats, size_t count,
-				      struct deadline deadline, struct fault *fault);
-
-	/* Visit every object whose path lies under `directory` ("" for the root; no trailing slash), page by page.
-	 * recursive: files only, at any depth. Otherwise one level: files and directories directly under it.
-	 * Visit only paths that lie under directory + "/": the Hub's prefix is a raw string prefix, so filter. A missing
-	 * directory is an empty listing. An entry the store cannot parse is skipped, never an error. */
-	enum hfkv_status (*list)(struct object_store *store, const char *directory, bool recursive,
-				 object_list_visit visit, void *context, struct deadline deadline,
-				 struct fault *fault);
-
-	/* Read bytes [offset, offset + length) of the object's content named by (hash, size_bytes) into sink, and
-	 * set *ret_bytes to the bytes delivered (fewer only at the end of the object). When the range is the whole
-	 * object the bytes must have been verified against `hash` before OK is returned; for a part, lengths and
-	 * decoding only. Bytes in the sink are undefined on failure. NOT_FOUND when the content is gone.
-	 * size_bytes 0 never reaches you. */
-	enum hfkv_status (*read)(struct object_store *store, const struct content_hash *hash, uint64_t size_bytes,
-				 uint64_t offset, uint64_t length, const struct object_sink *sink,
-				 object_progress progress, void *progress_context, uint64_t *ret_bytes,
-				 struct deadline deadline, struct fault *fault);
-
-	/* Store all items: shared xorbs, one shard, one batch call per 1000 names. Set every item's status. When the
-	 * outcome of the naming call is unknown or partial, ask the Hub what landed (stat) and set statuses by that
-	 * before returning: an item that landed is OK even if the call failed. Never retry past the deadline.
-	 * Return OK when every item is OK, else the first failure. */
-	enum hfkv_status (*put_many)(struct object_store *store, struct object_put *puts, size_t count,
-				     object_progress progress, void *progress_context, struct deadline deadline,
-				     struct fault *fault);
-
-	/* Remove the paths; per item OK also when it was not there. Outcome rules as put_many. */
-	enum hfkv_status (*delete_many)(struct object_store *store, struct object_stat *paths, size_t count,
-					struct deadline deadline, struct fault *fault);
-
-	/* Give the content of `from` (which has `info`) the name `to` and remove `from`, in one batch call, then ask
-	 * whether it landed. */
-	enum hfkv_status (*rename)(struct object_store *store, const char *from, const struct object_info *info,
-				   const char *to, struct deadline deadline, struct fault *fault);
-
-	/* Is the bucket there and may we use it? One cheap call. NOT_FOUND, AUTH, FORBIDDEN or INVALID name what to do. */
-	enum hfkv_status (*probe)(struct object_store *store, struct deadline deadline, struct fault *fault);
-
-	/* Release everything. No call is in flight. Never called with NULL. */
-	void (*free)(struct object_store *store);
-};
-
-struct object_store {
-	const struct object_store_class *class;
-};
-
-/* ---- calls, guarded ---- */
-
 /* Fills the status and info of every item. Returns OK when the whole batch was answered. */
-MUST_CHECK enum hfkv_status object_store_stat_many(struct object_store *store, struct object_stat *stats, size_t count,
-						   struct deadline deadline, struct fault *fault);
+MUST_CHECK enum hfkv_status object_store_stat_many(struct object_store *store, struct object_stat *stats,
+						   size_t count, struct deadline deadline, struct fault *fault);
 
 MUST_CHECK enum hfkv_status object_store_list(struct object_store *store, const char *directory, bool recursive,
 					      object_list_visit visit, void *context, struct deadline deadline,
 					      struct fault *fault);
 
-/* Reads a whole object, verified, into sink (which has room for info->size_bytes). An empty object touches nothing. */
+/* Reads a whole object, verified, into sink (which has room for info->size_bytes). An empty object touches
+ * nothing. */
 MUST_CHECK enum hfkv_status object_store_read_whole(struct object_store *store, const struct object_info *info,
 						    const struct object_sink *sink, object_progress progress,
 						    void *progress_context, struct deadline deadline,
@@ -154,15 +96,16 @@ MUST_CHECK enum hfkv_status object_store_read_whole(struct object_store *store, 
 
 /* Reads a part; *ret_bytes may be short only at the end of the object. */
 MUST_CHECK enum hfkv_status object_store_read_range(struct object_store *store, const struct object_info *info,
-						    uint64_t offset, uint64_t length, const struct object_sink *sink,
-						    uint64_t *ret_bytes, struct deadline deadline, struct fault *fault);
+						    uint64_t offset, uint64_t length,
+						    const struct object_sink *sink, uint64_t *ret_bytes,
+						    struct deadline deadline, struct fault *fault);
 
-MUST_CHECK enum hfkv_status object_store_put_many(struct object_store *store, struct object_put *puts, size_t count,
-						  object_progress progress, void *progress_context,
+MUST_CHECK enum hfkv_status object_store_put_many(struct object_store *store, struct object_put *puts,
+						  size_t count, object_progress progress, void *progress_context,
 						  struct deadline deadline, struct fault *fault);
 
-MUST_CHECK enum hfkv_status object_store_delete_many(struct object_store *store, struct object_stat *paths, size_t count,
-						     struct deadline deadline, struct fault *fault);
+MUST_CHECK enum hfkv_status object_store_delete_many(struct object_store *store, struct object_stat *paths,
+						     size_t count, struct deadline deadline, struct fault *fault);
 
 MUST_CHECK enum hfkv_status object_store_rename(struct object_store *store, const char *from,
 						const struct object_info *info, const char *to,

@@ -90,7 +90,8 @@ uint8_t *contract_bytes(size_t length, uint64_t seed)
 	return bytes;
 }
 
-struct object_info contract_put(const struct contract_world *world, const char *name, const void *bytes, size_t length)
+struct object_info contract_put(const struct contract_world *world, const char *name, const void *bytes,
+				size_t length)
 {
 	struct object_put put = { .path = contract_path(world, name),
 				  .source = { .memory = bytes, .fd = -1, .size_bytes = length } };
@@ -156,7 +157,8 @@ struct byte_buf contract_names(const struct contract_world *world, const char *u
 		qsort(list.paths, list.count, sizeof(*list.paths), compare_texts);
 	for (size_t i = 0; i < list.count; i++) {
 		assert_true(strncmp(list.paths[i], directory, strlen(directory)) == 0);
-		assert_true(byte_buf_printf(&names, "%s%s", i > 0 ? "\n" : "", list.paths[i] + strlen(directory) + 1));
+		assert_true(
+		    byte_buf_printf(&names, "%s%s", i > 0 ? "\n" : "", list.paths[i] + strlen(directory) + 1));
 		free(list.paths[i]);
 	}
 	free(list.paths);

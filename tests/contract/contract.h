@@ -41,14 +41,15 @@ const char *contract_path(const struct contract_world *world, const char *name);
 uint8_t *contract_bytes(size_t length, uint64_t seed);
 
 /* Stores one object and expects success. */
-struct object_info contract_put(const struct contract_world *world, const char *name, const void *bytes, size_t length);
+struct object_info contract_put(const struct contract_world *world, const char *name, const void *bytes,
+				size_t length);
 /* What stat says of one name. */
 enum hfkv_status contract_stat(const struct contract_world *world, const char *name, struct object_info *ret_info);
 /* Expects that the name means exactly these bytes. */
 void contract_expect(const struct contract_world *world, const char *name, const void *bytes, size_t length);
 
-/* Names seen by a listing of directory/`under` ("": the directory itself), relative to it, sorted, joined by newlines;
- * directories end in a slash. The caller releases it with byte_buf_done. */
+/* Names seen by a listing of directory/`under` ("": the directory itself), relative to it, sorted, joined by
+ * newlines; directories end in a slash. The caller releases it with byte_buf_done. */
 struct byte_buf contract_names(const struct contract_world *world, const char *under, bool recursive);
 
 /* The tests of one file each. */

@@ -7,8 +7,9 @@
 #define KIB 1024u
 #define MIB (1024u * KIB)
 
-static const size_t sizes[] = { 0,		1,		     8 * KIB - 1, 8 * KIB, 8 * KIB + 1,
-				128 * KIB - 1, 128 * KIB, 128 * KIB + 1, 5 * MIB, 70 * MIB };
+static const size_t sizes[] = {
+	0, 1, 8 * KIB - 1, 8 * KIB, 8 * KIB + 1, 128 * KIB - 1, 128 * KIB, 128 * KIB + 1, 5 * MIB, 70 * MIB
+};
 
 static int file_of(const void *bytes, size_t length)
 {
@@ -75,8 +76,10 @@ static void expect_range(struct contract_world *world, const struct object_info 
 	got[length] = 0xab;
 	struct object_sink sink = { .memory = got, .fd = -1 };
 	struct fault fault = FAULT_NONE;
-	if (object_store_read_range(world->store, info, offset, length, &sink, &got_bytes, WITHIN, &fault) != HFKV_OK)
-		fail_msg("range %llu+%llu: %s", (unsigned long long)offset, (unsigned long long)length, fault.text);
+	if (object_store_read_range(world->store, info, offset, length, &sink, &got_bytes, WITHIN, &fault) !=
+	    HFKV_OK)
+		fail_msg("range %llu+%llu: %s", (unsigned long long)offset, (unsigned long long)length,
+			 fault.text);
 	assert_int_equal(got_bytes, expected);
 	assert_true(memcmp(got, bytes + offset, expected) == 0 || expected == 0);
 	assert_int_equal(got[length], 0xab);
@@ -91,10 +94,10 @@ static void test_ranges(void **state)
 	contract_put(world, "ranges", bytes, length);
 	struct object_info info;
 	assert_int_equal(contract_stat(world, "ranges", &info), HFKV_OK);
-	const uint64_t ranges[][2] = { { 0, 1 },	      { 0, 4096 },	    { 1, 1 },
-				       { 65535, 2 },	      { 131071, 131074 },   { MIB, 2 * MIB },
-				       { length - 1, 1 },     { length - 1, 10 },   { length, 10 },
-				       { length + 5, 10 },    { 0, length },	    { 0, length + 1 },
+	const uint64_t ranges[][2] = { { 0, 1 },           { 0, 4096 },        { 1, 1 },
+				       { 65535, 2 },       { 131071, 131074 }, { MIB, 2 * MIB },
+				       { length - 1, 1 },  { length - 1, 10 }, { length, 10 },
+				       { length + 5, 10 }, { 0, length },      { 0, length + 1 },
 				       { 4096, length } };
 	for (size_t i = 0; i < ARRAY_LENGTH(ranges); i++)
 		expect_range(world, &info, bytes, ranges[i][0], ranges[i][1]);
@@ -156,7 +159,8 @@ static void test_progress(void **state)
 	struct told told = { 0 };
 	struct object_put put = { .path = contract_path(world, "watched"),
 				  .source = { .memory = bytes, .fd = -1, .size_bytes = length } };
-	assert_int_equal(object_store_put_many(world->store, &put, 1, note_progress, &told, WITHIN, NULL), HFKV_OK);
+	assert_int_equal(object_store_put_many(world->store, &put, 1, note_progress, &told, WITHIN, NULL),
+			 HFKV_OK);
 	assert_true(told.times > 0 && !told.fell && told.last <= length);
 	struct object_info info = { .size_bytes = length, .hash = put.hash };
 	struct object_sink sink = { .memory = bytes, .fd = -1 };

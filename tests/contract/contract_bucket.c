@@ -1,10 +1,12 @@
 /*
  * The contract on a bucket over HTTP.
  *
- *     contract_bucket server    HFKV_CONTRACT_ENDPOINT, HFKV_CONTRACT_BUCKET and a token (HF_TOKEN): a running server
- *     contract_bucket live      HFKV_LIVE_BUCKET and a token: a real bucket of a person's, at HF_ENDPOINT or the public Hub
+ *     contract_bucket server    HFKV_CONTRACT_ENDPOINT, HFKV_CONTRACT_BUCKET and a token (HF_TOKEN): a running
+ * server contract_bucket live      HFKV_LIVE_BUCKET and a token: a real bucket of a person's, at HF_ENDPOINT or
+ * the public Hub
  *
- * Without those settings it says so by name and ends with 77. Works inside one directory of its own and empties it.
+ * Without those settings it says so by name and ends with 77. Works inside one directory of its own and empties
+ * it.
  */
 #include "tests/contract/contract.h"
 

@@ -16,7 +16,7 @@ static void test_overwrite(void **state)
 	uint8_t *got = malloc(200000);
 	struct object_sink sink = { .memory = got, .fd = -1 };
 	enum hfkv_status status =
-		object_store_read_whole(world->store, &old_info, &sink, NULL, NULL, WITHIN, NULL);
+	    object_store_read_whole(world->store, &old_info, &sink, NULL, NULL, WITHIN, NULL);
 	assert_true(status == HFKV_NOT_FOUND || (status == HFKV_OK && memcmp(got, old_bytes, 200000) == 0));
 	free(got);
 	free(old_bytes);
@@ -76,8 +76,9 @@ static void test_rename(void **state)
 					     contract_path(world, "empty2"), WITHIN, NULL),
 			 HFKV_OK);
 	contract_expect(world, "empty2", "", 0);
-	assert_int_not_equal(object_store_rename(world->store, contract_path(world, "over"), &info, "a/../b", WITHIN, NULL),
-			     HFKV_OK);
+	assert_int_not_equal(
+	    object_store_rename(world->store, contract_path(world, "over"), &info, "a/../b", WITHIN, NULL),
+	    HFKV_OK);
 	free(bytes);
 }
 
@@ -204,8 +205,14 @@ static void test_nothing_asked(void **state)
 }
 
 const struct CMUnitTest contract_change_tests[] = {
-	CONTRACT_TEST(test_overwrite),	     CONTRACT_TEST(test_modified_time), CONTRACT_TEST(test_delete),
-	CONTRACT_TEST(test_rename),	     CONTRACT_TEST(test_many),		CONTRACT_TEST(test_writers_at_once),
-	CONTRACT_TEST(test_deadline_passed), CONTRACT_TEST(test_probe),		CONTRACT_TEST(test_nothing_asked),
+	CONTRACT_TEST(test_overwrite),
+	CONTRACT_TEST(test_modified_time),
+	CONTRACT_TEST(test_delete),
+	CONTRACT_TEST(test_rename),
+	CONTRACT_TEST(test_many),
+	CONTRACT_TEST(test_writers_at_once),
+	CONTRACT_TEST(test_deadline_passed),
+	CONTRACT_TEST(test_probe),
+	CONTRACT_TEST(test_nothing_asked),
 };
 const size_t contract_change_test_count = ARRAY_LENGTH(contract_change_tests);

@@ -5,11 +5,37 @@
 
 /* cases.md 3, 4 and 17: each means its own bytes. */
 static const char *const hard_names[] = {
-	"a#b",		"a?b=c",	"100%",		"%",		"%2F",		 "%252F",      "a b",
-	" lead",	"trail ",	"a+b",		"a&b;c",	"\"q\" 'q'",	 "back\\slash", "{a}|b^`c`",
-	"<x>",		"%41",		"A",		"sess.json",	"a-SEP-b",	 "a-SEP/b",    "a/SEP-b",
-	"a/b/c",	"...",		"..a",		".hidden",	"k@1@0@ab@half", "\xc3\xa9\xd0\xba\xe6\x97\xa5",
-	"m@1@0@ab@bfloat16@user%42.data", "org%2Fm%401%40ab",	"[1]*~!$(),:=@", "\xf0\x9f\x98\x80",
+	"a#b",
+	"a?b=c",
+	"100%",
+	"%",
+	"%2F",
+	"%252F",
+	"a b",
+	" lead",
+	"trail ",
+	"a+b",
+	"a&b;c",
+	"\"q\" 'q'",
+	"back\\slash",
+	"{a}|b^`c`",
+	"<x>",
+	"%41",
+	"A",
+	"sess.json",
+	"a-SEP-b",
+	"a-SEP/b",
+	"a/SEP-b",
+	"a/b/c",
+	"...",
+	"..a",
+	".hidden",
+	"k@1@0@ab@half",
+	"\xc3\xa9\xd0\xba\xe6\x97\xa5",
+	"m@1@0@ab@bfloat16@user%42.data",
+	"org%2Fm%401%40ab",
+	"[1]*~!$(),:=@",
+	"\xf0\x9f\x98\x80",
 };
 
 static void test_hard_names(void **state)
@@ -68,8 +94,9 @@ static void test_bad_paths_fail_alone(void **state)
 	struct object_put puts[ARRAY_LENGTH(bad) + 1];
 	struct object_stat stats[ARRAY_LENGTH(bad) + 1];
 	for (size_t i = 0; i <= ARRAY_LENGTH(bad); i++) {
-		puts[i] = (struct object_put){ .path = i < ARRAY_LENGTH(bad) ? bad[i] : good,
-					       .source = { .memory = (const uint8_t *)"x", .fd = -1, .size_bytes = 1 } };
+		puts[i] =
+		    (struct object_put){ .path = i < ARRAY_LENGTH(bad) ? bad[i] : good,
+					 .source = { .memory = (const uint8_t *)"x", .fd = -1, .size_bytes = 1 } };
 		stats[i] = (struct object_stat){ .path = puts[i].path };
 	}
 	assert_int_equal(object_store_put_many(world->store, puts, ARRAY_LENGTH(puts), NULL, NULL, WITHIN, NULL),
@@ -83,7 +110,8 @@ static void test_bad_paths_fail_alone(void **state)
 	}
 	assert_int_equal(puts[ARRAY_LENGTH(bad)].status, HFKV_OK);
 	assert_int_equal(stats[ARRAY_LENGTH(bad)].status, HFKV_OK);
-	assert_int_not_equal(object_store_delete_many(world->store, stats, ARRAY_LENGTH(stats), WITHIN, NULL), HFKV_OK);
+	assert_int_not_equal(object_store_delete_many(world->store, stats, ARRAY_LENGTH(stats), WITHIN, NULL),
+			     HFKV_OK);
 	assert_int_equal(stats[ARRAY_LENGTH(bad)].status, HFKV_OK);
 	assert_int_equal(contract_stat(world, "good", NULL), HFKV_NOT_FOUND);
 }
@@ -103,7 +131,8 @@ static void test_longest_name(void **state)
 static void test_listing(void **state)
 {
 	struct contract_world *world = *state;
-	const char *const files[] = { "logs/1", "logs/deep/er/2", "logs.json", "logs_backup/3", "log", "logs#1", "a", "a/b" };
+	const char *const files[] = { "logs/1", "logs/deep/er/2", "logs.json", "logs_backup/3",
+				      "log",    "logs#1",         "a",         "a/b" };
 	for (size_t i = 0; i < ARRAY_LENGTH(files); i++)
 		contract_put(world, files[i], files[i], strlen(files[i]));
 	struct byte_buf names = contract_names(world, "logs", true);
@@ -136,13 +165,18 @@ static void test_visitor_stops_listing(void **state)
 		contract_put(world, name, "x", 1);
 	}
 	unsigned visits = 0;
-	assert_int_equal(object_store_list(world->store, world->directory, true, stop_at_second, &visits, WITHIN, NULL),
-			 HFKV_NOT_FOUND);
+	assert_int_equal(
+	    object_store_list(world->store, world->directory, true, stop_at_second, &visits, WITHIN, NULL),
+	    HFKV_NOT_FOUND);
 	assert_int_equal(visits, 2);
 }
 
 const struct CMUnitTest contract_name_tests[] = {
-	CONTRACT_TEST(test_hard_names),	  CONTRACT_TEST(test_hard_directories), CONTRACT_TEST(test_bad_paths_fail_alone),
-	CONTRACT_TEST(test_longest_name), CONTRACT_TEST(test_listing),		CONTRACT_TEST(test_visitor_stops_listing),
+	CONTRACT_TEST(test_hard_names),
+	CONTRACT_TEST(test_hard_directories),
+	CONTRACT_TEST(test_bad_paths_fail_alone),
+	CONTRACT_TEST(test_longest_name),
+	CONTRACT_TEST(test_listing),
+	CONTRACT_TEST(test_visitor_stops_listing),
 };
 const size_t contract_name_test_count = ARRAY_LENGTH(contract_name_tests);

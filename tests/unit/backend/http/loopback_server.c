@@ -32,7 +32,8 @@ struct connection {
 /* Waits for `events` on fd. False: the server stops. */
 static bool wait_for(struct loopback_server *server, int fd, short events)
 {
-	struct pollfd polled[2] = { { .fd = fd, .events = events }, { .fd = server->stop_pipe[0], .events = POLLIN } };
+	struct pollfd polled[2] = { { .fd = fd, .events = events },
+				    { .fd = server->stop_pipe[0], .events = POLLIN } };
 	while (poll(polled, 2, -1) < 0 && errno == EINTR)
 		;
 	return polled[1].revents == 0;
@@ -60,7 +61,8 @@ bool loopback_send(struct loopback_exchange *exchange, const char *text)
 	return loopback_send_bytes(exchange, text, strlen(text));
 }
 
-bool loopback_answer(struct loopback_exchange *exchange, const char *status_line, const char *fields, const char *body)
+bool loopback_answer(struct loopback_exchange *exchange, const char *status_line, const char *fields,
+		     const char *body)
 {
 	CLEANUP(free_pointer) char *text = NULL;
 	bool is_head = strcmp(exchange->method, "HEAD") == 0;
@@ -154,7 +156,8 @@ static void *accept_connections(void *context)
 		struct connection *connection = calloc(1, sizeof(*connection));
 		*connection = (struct connection){ server, fd, server->n_connections };
 		if (server->n_connections == CONNECTIONS_MAX ||
-		    pthread_create(&server->threads[server->n_connections], NULL, serve_connection, connection) != 0) {
+		    pthread_create(&server->threads[server->n_connections], NULL, serve_connection, connection) !=
+			0) {
 			close(fd);
 			free(connection);
 		} else {
@@ -174,7 +177,8 @@ struct loopback_server *loopback_server_start(loopback_handler handler, void *co
 	pthread_mutex_init(&server->mutex, NULL);
 	server->listen_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (server->listen_fd < 0 || pipe(server->stop_pipe) != 0 ||
-	    bind(server->listen_fd, (struct sockaddr *)&address, length) != 0 || listen(server->listen_fd, 256) != 0 ||
+	    bind(server->listen_fd, (struct sockaddr *)&address, length) != 0 ||
+	    listen(server->listen_fd, 256) != 0 ||
 	    getsockname(server->listen_fd, (struct sockaddr *)&address, &length) != 0 ||
 	    pthread_create(&server->acceptor, NULL, accept_connections, server) != 0)
 		abort();

@@ -43,7 +43,8 @@ const char *loopback_server_url(const struct loopback_server *server, const char
 bool loopback_send(struct loopback_exchange *exchange, const char *text);
 bool loopback_send_bytes(struct loopback_exchange *exchange, const void *bytes, size_t length);
 /* A whole answer; `fields` are lines ending in CRLF, or "". */
-bool loopback_answer(struct loopback_exchange *exchange, const char *status_line, const char *fields, const char *body);
+bool loopback_answer(struct loopback_exchange *exchange, const char *status_line, const char *fields,
+		     const char *body);
 /* Waits until the client hangs up or the server stops; returns false. */
 bool loopback_stall(struct loopback_exchange *exchange);
 /* The value of a request field into a buffer; false when absent. */

@@ -99,7 +99,8 @@ static bool never_answer(struct loopback_exchange *exchange, void *context)
 static bool stall_in_body(struct loopback_exchange *exchange, void *context)
 {
 	(void)context;
-	return loopback_send(exchange, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx") && loopback_stall(exchange);
+	return loopback_send(exchange, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx") &&
+	       loopback_stall(exchange);
 }
 
 static void test_deadline(void **state)
@@ -200,8 +201,8 @@ static void test_calls_wait_for_their_turn(void **state)
 
 static bool stall_some(struct loopback_exchange *exchange, void *context)
 {
-	return strcmp(exchange->target, "/stalls") == 0 ? stall_in_body(exchange, context) :
-							  answer_plainly(exchange, context);
+	return strcmp(exchange->target, "/stalls") == 0 ? stall_in_body(exchange, context)
+							: answer_plainly(exchange, context);
 }
 
 /* cases.md 7 and 10: calls that stall hold up nobody, and end at their deadline. */
@@ -303,8 +304,9 @@ static void *call_many(void *context)
 	struct http_client *client = ((struct http_world *)context)->client;
 	uintptr_t wrong = 0;
 	for (int i = 0; i < CALLS_PER_CALLER; i++) {
-		struct http_world own = { .client = client, .server = ((struct http_world *)context)->server,
-				     .body = BYTE_BUF_INIT(1000) };
+		struct http_world own = { .client = client,
+					  .server = ((struct http_world *)context)->server,
+					  .body = BYTE_BUF_INIT(1000) };
 		char path[64];
 		snprintf(path, sizeof(path), "/%lx/%d", (unsigned long)pthread_self(), i);
 		struct http_request request = http_world_get(&own, path);

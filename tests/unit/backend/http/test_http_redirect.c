@@ -119,8 +119,12 @@ static void test_token_needs_https_or_loopback(void **state)
 	struct hops none = { .count = 0 };
 	struct http_world world;
 	http_world_begin(&world, send_on, &none);
-	const char *const refused[] = { "http://example.com/x?sig=topsecret", "http://127.0.0.1.example.com/",
-					"http://10.0.0.1/", "http://[2001:db8::1]/", "ftp://localhost/", "not a url",
+	const char *const refused[] = { "http://example.com/x?sig=topsecret",
+					"http://127.0.0.1.example.com/",
+					"http://10.0.0.1/",
+					"http://[2001:db8::1]/",
+					"ftp://localhost/",
+					"not a url",
 					"https://u:p@localhost/" };
 	for (size_t i = 0; i < ARRAY_LENGTH(refused); i++) {
 		struct http_request request = with_token(&world, token);
@@ -149,7 +153,8 @@ static void test_origins(void **state)
 	assert_true(http_origin_equal(&a, &b) && a.https && !a.loopback);
 	assert_int_equal(http_origin_parse("http://hub.example/", "t", &b, NULL), HFKV_OK);
 	assert_false(http_origin_equal(&a, &b));
-	const char *const loopbacks[] = { "http://localhost:1/", "http://127.0.0.1/", "http://127.9.9.9/", "http://[::1]:8/" };
+	const char *const loopbacks[] = { "http://localhost:1/", "http://127.0.0.1/", "http://127.9.9.9/",
+					  "http://[::1]:8/" };
 	for (size_t i = 0; i < ARRAY_LENGTH(loopbacks); i++) {
 		assert_int_equal(http_origin_parse(loopbacks[i], "t", &a, NULL), HFKV_OK);
 		assert_true(a.loopback);
@@ -162,9 +167,12 @@ static void test_origins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_token_stays_on_its_origin), cmocka_unit_test(test_redirects_are_bounded),
-		cmocka_unit_test(test_posts),			  cmocka_unit_test(test_bad_targets),
-		cmocka_unit_test(test_token_needs_https_or_loopback), cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_token_stays_on_its_origin),
+		cmocka_unit_test(test_redirects_are_bounded),
+		cmocka_unit_test(test_posts),
+		cmocka_unit_test(test_bad_targets),
+		cmocka_unit_test(test_token_needs_https_or_loopback),
+		cmocka_unit_test(test_origins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,9 @@ static void test_content_range(void **state)
 	response = with_field("Content-Range", "bytes 0-0/*");
 	assert_true(http_response_content_range(&response, &first, &last, &total) && total == UINT64_MAX);
 	http_response_done(&response);
-	const char *const bad[] = { "bytes 9-5/20", "bytes 5-20/20", "bytes -5/20", "bytes 5-9", "bytes */20", "5-9/20",
+	const char *const bad[] = { "bytes 9-5/20",  "bytes 5-20/20",
+				    "bytes -5/20",   "bytes 5-9",
+				    "bytes */20",    "5-9/20",
 				    "bytes 5-9/20x", "bytes 99999999999999999999-5/*" };
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		response = with_field("Content-Range", bad[i]);

@@ -34,8 +34,10 @@ static enum hfkv_status retry(struct http_world *world, int64_t within_ms)
 static void test_passing_failures(void **state)
 {
 	(void)state;
-	struct script scripts[] = { { "503 Service Unavailable", "", 2 }, { "500 Oops", "", 1 },
-				    { "408 Request Timeout", "", 1 },	  { "429 Too Many", "", 1 },
+	struct script scripts[] = { { "503 Service Unavailable", "", 2 },
+				    { "500 Oops", "", 1 },
+				    { "408 Request Timeout", "", 1 },
+				    { "429 Too Many", "", 1 },
 				    { NULL, NULL, 2 } };
 	for (size_t i = 0; i < ARRAY_LENGTH(scripts); i++) {
 		struct http_world world;
@@ -54,9 +56,11 @@ static void test_lasting_failures(void **state)
 	const struct {
 		const char *line;
 		enum hfkv_status status;
-	} expected[] = { { "400 Bad", HFKV_INVALID },	 { "401 No", HFKV_AUTH },	 { "403 No", HFKV_FORBIDDEN },
-			 { "404 None", HFKV_NOT_FOUND }, { "409 Twice", HFKV_EXISTS },	 { "413 Full", HFKV_QUOTA },
-			 { "416 Range", HFKV_INVALID },	 { "501 Never", HFKV_INVALID },	 { "507 Full", HFKV_QUOTA } };
+	} expected[] = { { "400 Bad", HFKV_INVALID },   { "401 No", HFKV_AUTH },
+			 { "403 No", HFKV_FORBIDDEN },  { "404 None", HFKV_NOT_FOUND },
+			 { "409 Twice", HFKV_EXISTS },  { "413 Full", HFKV_QUOTA },
+			 { "416 Range", HFKV_INVALID }, { "501 Never", HFKV_INVALID },
+			 { "507 Full", HFKV_QUOTA } };
 	for (size_t i = 0; i < ARRAY_LENGTH(expected); i++) {
 		struct script script = { expected[i].line, "X-Request-Id: rq7\r\n", 1000 };
 		struct http_world world;
@@ -151,9 +155,12 @@ static void test_every_status_has_a_meaning(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_passing_failures),	   cmocka_unit_test(test_lasting_failures),
-		cmocka_unit_test(test_asked_wait),		   cmocka_unit_test(test_wait_past_deadline_is_not_begun),
-		cmocka_unit_test(test_deadline_ends_tries),	   cmocka_unit_test(test_tries_end_without_deadline),
+		cmocka_unit_test(test_passing_failures),
+		cmocka_unit_test(test_lasting_failures),
+		cmocka_unit_test(test_asked_wait),
+		cmocka_unit_test(test_wait_past_deadline_is_not_begun),
+		cmocka_unit_test(test_deadline_ends_tries),
+		cmocka_unit_test(test_tries_end_without_deadline),
 		cmocka_unit_test(test_every_status_has_a_meaning),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,8 +17,10 @@ static bool echo(struct loopback_exchange *exchange, void *context)
 	loopback_field(exchange, "Content-Type", type, sizeof(type));
 	snprintf(fields, sizeof(fields), "X-Expect: %s\r\nX-Type: %s\r\n", expect, type);
 	char line[256];
-	snprintf(line, sizeof(line), "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n", fields, exchange->body_length);
-	return loopback_send(exchange, line) && loopback_send_bytes(exchange, exchange->body, exchange->body_length);
+	snprintf(line, sizeof(line), "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n", fields,
+		 exchange->body_length);
+	return loopback_send(exchange, line) &&
+	       loopback_send_bytes(exchange, exchange->body, exchange->body_length);
 }
 
 static void test_segments(void **state)
@@ -180,8 +182,13 @@ static void test_close_midway(void **state)
 static bool send_lines(struct loopback_exchange *exchange, void *context)
 {
 	(void)context;
-	const char *pieces[] = { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "4\r\none\n\r\n", "3\r\ntw",
-				 "o\r\n", "5\r\n\r\n\nla\r\n", "2\r\nst\r\n", "0\r\n\r\n" };
+	const char *pieces[] = { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+				 "4\r\none\n\r\n",
+				 "3\r\ntw",
+				 "o\r\n",
+				 "5\r\n\r\n\nla\r\n",
+				 "2\r\nst\r\n",
+				 "0\r\n\r\n" };
 	for (size_t i = 0; i < ARRAY_LENGTH(pieces); i++)
 		if (!loopback_send(exchange, pieces[i]))
 			return false;
@@ -218,10 +225,8 @@ static void test_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_pulled_body_is_sent_anew),
-		cmocka_unit_test(test_back_pressure),
-		cmocka_unit_test(test_close_midway),
+		cmocka_unit_test(test_segments),      cmocka_unit_test(test_pulled_body_is_sent_anew),
+		cmocka_unit_test(test_back_pressure), cmocka_unit_test(test_close_midway),
 		cmocka_unit_test(test_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,8 @@ static bool answer_by_script(struct loopback_exchange *exchange, void *context)
 	snprintf(script->method, sizeof(script->method), "%s", exchange->method);
 	script->authorization[0] = '\0';
 	loopback_field(exchange, "Authorization", script->authorization, sizeof(script->authorization));
-	size_t length = exchange->body_length < sizeof(script->sent) - 1 ? exchange->body_length : sizeof(script->sent) - 1;
+	size_t length =
+	    exchange->body_length < sizeof(script->sent) - 1 ? exchange->body_length : sizeof(script->sent) - 1;
 	memcpy(script->sent, exchange->body, length);
 	script->sent[length] = '\0';
 	bool later = exchange->number > 0 && script->later_body;
@@ -51,7 +52,8 @@ static void hub_begin(struct hub_world *world, const char *status_line, const ch
 	http_world_begin(&world->http, answer_by_script, &world->script);
 	assert_int_equal(hub_auth_new(&(struct hub_auth_places){ 0 }, &world->auth, NULL), HFKV_OK);
 	struct hub_client_settings settings = { world->http.client, world->auth,
-						loopback_server_url(world->http.server, "/base/"), "org/my bucket" };
+						loopback_server_url(world->http.server, "/base/"),
+						"org/my bucket" };
 	assert_int_equal(hub_client_new(&settings, &world->hub, NULL), HFKV_OK);
 }
 
@@ -74,11 +76,14 @@ static void test_paths_info_matches_by_path(void **state)
 	(void)state;
 	struct hub_world world;
 	hub_begin(&world, "200 OK",
-		  "[{\"type\":\"file\",\"path\":\"b\",\"size\":7,\"xetHash\":\"" HASH "\",\"mtime\":\"2026-01-31T23:59:59.123Z\"},"
+		  "[{\"type\":\"file\",\"path\":\"b\",\"size\":7,\"xetHash\":\"" HASH
+		  "\",\"mtime\":\"2026-01-31T23:59:59.123Z\"},"
 		  "{\"type\":\"file\",\"path\":\"not asked\",\"size\":1,\"xetHash\":\"" HASH "\"},"
 		  "{\"type\":\"directory\",\"path\":\"c\"}, 5, null, {\"path\":\"d\"},"
 		  "{\"type\":\"file\",\"path\":\"a%2F\\u00e9\",\"size\":0}]");
-	struct hub_path_info infos[] = { { .path = "a%2F\xc3\xa9" }, { .path = "b" }, { .path = "c" }, { .path = "d" }, { .path = "b" } };
+	struct hub_path_info infos[] = {
+		{ .path = "a%2F\xc3\xa9" }, { .path = "b" }, { .path = "c" }, { .path = "d" }, { .path = "b" }
+	};
 	assert_int_equal(hub_paths_info_get(world.hub, infos, 5, soon(), &world.fault), HFKV_OK);
 	assert_string_equal(world.script.method, "POST");
 	assert_string_equal(world.script.target, "/base/api/buckets/org/my%20bucket/paths-info");
@@ -149,7 +154,8 @@ static void test_paths_info_is_split(void **state)
 	hub_client_free(world.hub);
 	atomic_uint longest = 0;
 	struct loopback_server *server = loopback_server_start(answer_nothing_found, &longest);
-	struct hub_client_settings settings = { world.http.client, world.auth, loopback_server_url(server, ""), "o/b" };
+	struct hub_client_settings settings = { world.http.client, world.auth, loopback_server_url(server, ""),
+						"o/b" };
 	assert_int_equal(hub_client_new(&settings, &world.hub, NULL), HFKV_OK);
 	static struct hub_path_info infos[5001];
 	for (size_t i = 0; i < 5001; i++)
@@ -166,7 +172,8 @@ static void test_paths_info_is_split(void **state)
 static enum hfkv_status join_paths(void *context, const struct hub_entry *entry)
 {
 	struct byte_buf *names = context;
-	return byte_buf_printf(names, "%s%s|", entry->path, entry->is_directory ? "/" : "") ? HFKV_OK : HFKV_NO_MEMORY;
+	return byte_buf_printf(names, "%s%s|", entry->path, entry->is_directory ? "/" : "") ? HFKV_OK
+											    : HFKV_NO_MEMORY;
 }
 
 #define FILE_ENTRY(path) "{\"type\":\"file\",\"path\":\"" path "\",\"size\":1,\"xetHash\":\"" HASH "\"}"
@@ -177,7 +184,9 @@ static void test_tree_pages_and_filter(void **state)
 	struct hub_world world;
 	char link[256];
 	struct byte_buf names = BYTE_BUF_INIT(1000);
-	hub_begin(&world, "200 OK", "[" FILE_ENTRY("a b/1") "," FILE_ENTRY("a b.json") "," FILE_ENTRY("a b") ", {\"type\":\"file\"}]");
+	hub_begin(
+	    &world, "200 OK",
+	    "[" FILE_ENTRY("a b/1") "," FILE_ENTRY("a b.json") "," FILE_ENTRY("a b") ", {\"type\":\"file\"}]");
 	snprintf(link, sizeof(link), "Link: <%s>; rel=\"next\"\r\n",
 		 loopback_server_url(world.http.server, "/base/next?cursor=%2Fx"));
 	world.script.fields = link;
@@ -188,7 +197,8 @@ static void test_tree_pages_and_filter(void **state)
 	byte_buf_clear(&names);
 	world.script.fields = "";
 	assert_int_equal(hub_tree_list(world.hub, "a b", true, join_paths, &names, soon(), NULL), HFKV_OK);
-	assert_string_equal(world.script.target, "/base/api/buckets/org/my%20bucket/tree/a%20b?recursive=true&limit=5000");
+	assert_string_equal(world.script.target,
+			    "/base/api/buckets/org/my%20bucket/tree/a%20b?recursive=true&limit=5000");
 	assert_string_equal(byte_buf_text(&names), "a b/d/deep|");
 	byte_buf_done(&names);
 	hub_end(&world);
@@ -203,10 +213,11 @@ static void test_tree_refuses_odd_links(void **state)
 		struct byte_buf names = BYTE_BUF_INIT(100000);
 		hub_begin(&world, "200 OK", "[" FILE_ENTRY("x") "]");
 		snprintf(link, sizeof(link), "Link: <%s>; rel=\"next\"\r\n",
-			 i == 0 ? "http://127.0.0.1:9/elsewhere" :
-				  loopback_server_url(world.http.server, "/base/circle"));
+			 i == 0 ? "http://127.0.0.1:9/elsewhere"
+				: loopback_server_url(world.http.server, "/base/circle"));
 		world.script.fields = link;
-		assert_int_equal(hub_tree_list(world.hub, "", true, join_paths, &names, soon(), NULL), HFKV_CORRUPT);
+		assert_int_equal(hub_tree_list(world.hub, "", true, join_paths, &names, soon(), NULL),
+				 HFKV_CORRUPT);
 		byte_buf_done(&names);
 		hub_end(&world);
 	}
@@ -222,11 +233,13 @@ static void test_batch_lines_and_outcomes(void **state)
 		enum hfkv_status status;
 		enum hub_batch_outcome first, second;
 	} cases[] = {
-		{ "200 OK", "{\"success\":true,\"processed\":2,\"succeeded\":2,\"failed\":[]}", HFKV_OK, HUB_BATCH_APPLIED,
-		  HUB_BATCH_APPLIED },
+		{ "200 OK", "{\"success\":true,\"processed\":2,\"succeeded\":2,\"failed\":[]}", HFKV_OK,
+		  HUB_BATCH_APPLIED, HUB_BATCH_APPLIED },
 		{ "200 OK", "{\"success\":false,\"failed\":[{\"path\":\"q\\\"d\",\"error\":\"no\"}]}", HFKV_OK,
 		  HUB_BATCH_APPLIED, HUB_BATCH_REFUSED },
-		{ "422 Unprocessable", "{\"success\":false,\"failed\":[{\"path\":\"q\\\"d\",\"error\":\"no\"},{\"path\":\"a\",\"error\":\"x\"}]}",
+		{ "422 Unprocessable",
+		  "{\"success\":false,\"failed\":[{\"path\":\"q\\\"d\",\"error\":\"no\"},{\"path\":\"a\","
+		  "\"error\":\"x\"}]}",
 		  HFKV_OK, HUB_BATCH_REFUSED, HUB_BATCH_REFUSED },
 		{ "422 Unprocessable", "{}", HFKV_INVALID, HUB_BATCH_UNKNOWN, HUB_BATCH_UNKNOWN },
 		{ "200 OK", "{\"success\":false}", HFKV_UNAVAILABLE, HUB_BATCH_UNKNOWN, HUB_BATCH_UNKNOWN },
@@ -243,10 +256,11 @@ static void test_batch_lines_and_outcomes(void **state)
 		assert_int_equal(lines[0].outcome, cases[i].first);
 		assert_int_equal(lines[1].outcome, cases[i].second);
 		assert_int_equal(loopback_server_requests(world.http.server), 1); /* never sent again by itself */
-		assert_string_equal(world.script.sent,
-				    "{\"type\":\"addFile\",\"path\":\"a\",\"xetHash\":"
-				    "\"0000000000000000000000000000000000000000000000000000000000000000\",\"mtime\":5}\n"
-				    "{\"type\":\"deleteFile\",\"path\":\"q\\\"d\"}\n");
+		assert_string_equal(
+		    world.script.sent,
+		    "{\"type\":\"addFile\",\"path\":\"a\",\"xetHash\":"
+		    "\"0000000000000000000000000000000000000000000000000000000000000000\",\"mtime\":5}\n"
+		    "{\"type\":\"deleteFile\",\"path\":\"q\\\"d\"}\n");
 		hub_end(&world);
 	}
 }
@@ -264,7 +278,8 @@ static void test_bucket_calls(void **state)
 	hub_end(&world);
 
 	hub_begin(&world, "200 OK",
-		  "{\"id\":\"org/b\",\"private\":true,\"size\":9,\"totalFiles\":2,\"updatedAt\":\"2026-01-01T00:00:00+01:00\"}");
+		  "{\"id\":\"org/"
+		  "b\",\"private\":true,\"size\":9,\"totalFiles\":2,\"updatedAt\":\"2026-01-01T00:00:00+01:00\"}");
 	assert_int_equal(hub_bucket_get_info(world.hub, soon(), &info, NULL), HFKV_OK);
 	assert_true(info.is_private && info.size_bytes == 9 && info.file_count == 2);
 	assert_int_equal(info.updated_at_ms, 1767222000000);
@@ -280,7 +295,8 @@ static void test_xet_access(void **state)
 				    "{\"accessToken\":\"t\",\"exp\":\"1\",\"casUrl\":\"u\"}" };
 	struct hub_world world;
 	struct hub_xet_access access;
-	hub_begin(&world, "200 OK", "{\"accessToken\":\"xet-secret\",\"exp\":1234567890,\"casUrl\":\"http://127.0.0.1:1\"}");
+	hub_begin(&world, "200 OK",
+		  "{\"accessToken\":\"xet-secret\",\"exp\":1234567890,\"casUrl\":\"http://127.0.0.1:1\"}");
 	assert_int_equal(hub_xet_access_get(world.hub, true, soon(), &access, NULL), HFKV_OK);
 	assert_string_equal(access.cas_url, "http://127.0.0.1:1");
 	assert_string_equal(secret_reveal(access.token), "xet-secret");
@@ -290,7 +306,8 @@ static void test_xet_access(void **state)
 	hub_end(&world);
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		hub_begin(&world, "200 OK", bad[i]);
-		assert_int_equal(hub_xet_access_get(world.hub, false, soon(), &access, &world.fault), HFKV_CORRUPT);
+		assert_int_equal(hub_xet_access_get(world.hub, false, soon(), &access, &world.fault),
+				 HFKV_CORRUPT);
 		hub_end(&world);
 	}
 }

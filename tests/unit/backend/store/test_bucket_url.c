@@ -34,15 +34,24 @@ static void test_bad(void **state)
 	const struct {
 		const char *text, *words;
 	} cases[] = {
-		{ "hf:/buckets/a/b", "two slashes" },  { "hf:buckets/a/b", "two slashes" },
-		{ "hf://buckets/a", "no bucket" },     { "hf://buckets", "no bucket" },
-		{ "hf://buckets/", "no bucket" },      { "hf://buckets/a/ b", "letters, digits" },
-		{ "hf://buckets/a b/c", "letters" },   { "hf://buckets/a/b/../c", "'..'" },
-		{ "hf://buckets/a/../b", "letters" },  { "hf://buckets/a/b/./c", "'.'" },
-		{ "hf://models/a/b", "not a bucket" }, { "hf://a/b", "not a bucket" },
-		{ "s3://a/b", "another scheme" },      { "org/repo", "not a bucket URL" },
-		{ "", "not a bucket URL" },	       { "hf://buckets/a/b/\xff", "UTF-8" },
-		{ "hf://", "scheme" },		       { "HF://buckets/a/b", "scheme" },
+		{ "hf:/buckets/a/b", "two slashes" },
+		{ "hf:buckets/a/b", "two slashes" },
+		{ "hf://buckets/a", "no bucket" },
+		{ "hf://buckets", "no bucket" },
+		{ "hf://buckets/", "no bucket" },
+		{ "hf://buckets/a/ b", "letters, digits" },
+		{ "hf://buckets/a b/c", "letters" },
+		{ "hf://buckets/a/b/../c", "'..'" },
+		{ "hf://buckets/a/../b", "letters" },
+		{ "hf://buckets/a/b/./c", "'.'" },
+		{ "hf://models/a/b", "not a bucket" },
+		{ "hf://a/b", "not a bucket" },
+		{ "s3://a/b", "another scheme" },
+		{ "org/repo", "not a bucket URL" },
+		{ "", "not a bucket URL" },
+		{ "hf://buckets/a/b/\xff", "UTF-8" },
+		{ "hf://", "scheme" },
+		{ "HF://buckets/a/b", "scheme" },
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct bucket_url url;

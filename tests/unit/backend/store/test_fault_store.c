@@ -15,8 +15,9 @@ static enum hfkv_status put(struct object_store *store, struct object_put *puts,
 {
 	static const char *const names[] = { "k0", "k1", "k2", "k3" };
 	for (size_t i = 0; i < count; i++)
-		puts[i] = (struct object_put){ .path = names[i],
-					       .source = { .memory = (const uint8_t *)"x", .fd = -1, .size_bytes = 1 } };
+		puts[i] =
+		    (struct object_put){ .path = names[i],
+					 .source = { .memory = (const uint8_t *)"x", .fd = -1, .size_bytes = 1 } };
 	return object_store_put_many(store, puts, count, NULL, NULL, DEADLINE_NONE, NULL);
 }
 
@@ -32,8 +33,11 @@ static void test_half_a_batch(void **state)
 	(void)state;
 	struct object_store *store = new_store();
 	struct object_put puts[4];
-	struct fault_store_rule rule = { .call = FAULT_STORE_PUT, .path_contains = "k3", .times = 1,
-					 .status = HFKV_UNAVAILABLE, .apply_first = 3 };
+	struct fault_store_rule rule = { .call = FAULT_STORE_PUT,
+					 .path_contains = "k3",
+					 .times = 1,
+					 .status = HFKV_UNAVAILABLE,
+					 .apply_first = 3 };
 	assert_int_equal(fault_store_add(store, &rule), HFKV_OK);
 	assert_int_equal(put(store, puts, 2), HFKV_OK); /* no k3 in it */
 	assert_int_equal(put(store, puts, 4), HFKV_UNAVAILABLE);
@@ -53,8 +57,12 @@ static void test_skip_and_lost_answer(void **state)
 	struct object_store *store = new_store();
 	struct object_put puts[1];
 	struct fault fault = FAULT_NONE;
-	struct fault_store_rule rule = { .call = FAULT_STORE_PUT, .skip = 1, .status = HFKV_TIMEOUT, .after_work = true };
-	struct fault_store_rule limit = { .call = FAULT_STORE_STAT, .status = HFKV_RATE_LIMITED, .retry_after_ms = 7 };
+	struct fault_store_rule rule = {
+		.call = FAULT_STORE_PUT, .skip = 1, .status = HFKV_TIMEOUT, .after_work = true
+	};
+	struct fault_store_rule limit = { .call = FAULT_STORE_STAT,
+					  .status = HFKV_RATE_LIMITED,
+					  .retry_after_ms = 7 };
 	assert_int_equal(fault_store_add(store, &rule), HFKV_OK);
 	assert_int_equal(put(store, puts, 1), HFKV_OK);
 	assert_int_equal(put(store, puts, 1), HFKV_TIMEOUT);
@@ -90,6 +98,7 @@ static void test_gate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_half_a_batch),
-					    cmocka_unit_test(test_skip_and_lost_answer), cmocka_unit_test(test_gate) };
+					    cmocka_unit_test(test_skip_and_lost_answer),
+					    cmocka_unit_test(test_gate) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

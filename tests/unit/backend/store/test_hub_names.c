@@ -18,7 +18,7 @@ struct played_hub {
 	unsigned apply_first;    /* lines applied before a failing call ends */
 	const char *fail_answer; /* its status line; NULL: the connection is cut */
 	const char *fail_fields;
-	const char *refuse;      /* a name the Hub refuses in its list; NULL: none */
+	const char *refuse; /* a name the Hub refuses in its list; NULL: none */
 	bool bucket_missing;
 	unsigned batches, questions;
 };
@@ -43,7 +43,8 @@ static void apply_line(struct played_hub *hub, const json_t *line)
 	if (at == NAMES_MAX)
 		at = find(hub, "");
 	snprintf(hub->names[at], sizeof(hub->names[at]), "%s", path);
-	snprintf(hub->hashes[at], sizeof(hub->hashes[at]), "%s", json_string_value(json_object_get(line, "xetHash")));
+	snprintf(hub->hashes[at], sizeof(hub->hashes[at]), "%s",
+		 json_string_value(json_object_get(line, "xetHash")));
 }
 
 static unsigned apply_lines(struct played_hub *hub, char *body, unsigned limit)
@@ -69,12 +70,14 @@ static bool answer_batch(struct loopback_exchange *exchange, struct played_hub *
 	if (hub->fail_times > 0) {
 		hub->fail_times--;
 		apply_lines(hub, (char *)exchange->body, hub->apply_first);
-		return hub->fail_answer && loopback_answer(exchange, hub->fail_answer, hub->fail_fields ? hub->fail_fields : "", "");
+		return hub->fail_answer &&
+		       loopback_answer(exchange, hub->fail_answer, hub->fail_fields ? hub->fail_fields : "", "");
 	}
 	apply_lines(hub, (char *)exchange->body, NAMES_MAX);
 	char body[256] = "{\"success\":true,\"failed\":[]}";
 	if (hub->refuse)
-		snprintf(body, sizeof(body), "{\"success\":false,\"failed\":[{\"path\":\"%s\",\"error\":\"not wanted\"}]}",
+		snprintf(body, sizeof(body),
+			 "{\"success\":false,\"failed\":[{\"path\":\"%s\",\"error\":\"not wanted\"}]}",
 			 hub->refuse);
 	return loopback_answer(exchange, "200 OK", "", body);
 }
@@ -85,8 +88,9 @@ static bool answer_question(struct loopback_exchange *exchange, struct played_hu
 	json_auto_t *answer = json_array();
 	for (size_t i = 0; i < NAMES_MAX; i++)
 		if (hub->names[i][0])
-			json_array_append_new(answer, json_pack("{s:s,s:s,s:i,s:s}", "type", "file", "path", hub->names[i],
-								"size", 5, "xetHash", hub->hashes[i]));
+			json_array_append_new(answer,
+					      json_pack("{s:s,s:s,s:i,s:s}", "type", "file", "path", hub->names[i],
+							"size", 5, "xetHash", hub->hashes[i]));
 	char *text = json_dumps(answer, 0);
 	bool fine = loopback_answer(exchange, "200 OK", "", text);
 	free(text);
@@ -132,7 +136,8 @@ static void names_begin(struct names_world *world, struct played_hub *hub)
 	world->names.context = hub;
 	static const char *const paths[] = { "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7" };
 	for (size_t i = 0; i < 8; i++) {
-		world->changes[i] = (struct hub_name_change){ .kind = HUB_BATCH_ADD, .path = paths[i], .size_bytes = 5 };
+		world->changes[i] =
+		    (struct hub_name_change){ .kind = HUB_BATCH_ADD, .path = paths[i], .size_bytes = 5 };
 		memset(world->changes[i].hash.bytes, (int)i + 1, 32);
 	}
 }
@@ -205,7 +210,8 @@ static void test_nothing_applied(void **state)
 static void test_deadline_leaves_time_to_ask(void **state)
 {
 	(void)state;
-	struct played_hub hub = { .fail_times = 1000, .fail_answer = "429 Slow",
+	struct played_hub hub = { .fail_times = 1000,
+				  .fail_answer = "429 Slow",
 				  .fail_fields = "RateLimit: \"api\";r=0;t=100\r\n" };
 	struct names_world world;
 	names_begin(&world, &hub);
@@ -265,9 +271,9 @@ static void test_check(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_half_applied),  cmocka_unit_test(test_lost_answer),
+		cmocka_unit_test(test_half_applied),    cmocka_unit_test(test_lost_answer),
 		cmocka_unit_test(test_nothing_applied), cmocka_unit_test(test_deadline_leaves_time_to_ask),
-		cmocka_unit_test(test_refused_line),  cmocka_unit_test(test_missing_bucket),
+		cmocka_unit_test(test_refused_line),    cmocka_unit_test(test_missing_bucket),
 		cmocka_unit_test(test_check),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
