@@ -29,8 +29,6 @@ MUST_CHECK enum hfkv_status catalog_open(const char *location, bool durable, str
 void catalog_close(struct catalog *catalog);
 DEFINE_CLEANUP(catalog_close, struct catalog *);
 
-/* ---- buckets ---- */
-
 struct catalog_bucket {
 	int64_t id; /* never used again after the bucket is deleted */
 	char owner[CATALOG_NAME_BYTES], name[CATALOG_NAME_BYTES];
@@ -49,11 +47,17 @@ MUST_CHECK enum hfkv_status catalog_bucket_find(struct catalog *catalog, const c
 MUST_CHECK enum hfkv_status catalog_bucket_find_id(struct catalog *catalog, int64_t id,
 						   struct catalog_bucket *ret_bucket, struct fault *fault);
 
-typedef void (*catalog_bucket_visit)(void *context, const struct catalog_bucket *bucket);
-/* In byte order of names, those after `after` ("" : all) that contain `search` ("" : all), at most `limit`. */
-MUST_CHECK enum hfkv_status catalog_bucket_list(struct catalog *catalog, const char *owner, const char *search,
-						const char *after, unsigned limit, catalog_bucket_visit visit,
-						void *context, struct fault *fault);
+struct catalog_bucket_query {
+	const char *owner;
+	const char *search; /* part of the name; "" : all */
+	const char *after;  /* names behind this one; "" : all */
+	unsigned limit;
+	void (*visit)(void *context, const struct catalog_bucket *bucket);
+	void *context;
+};
+/* Visits buckets in byte order of their names. */
+MUST_CHECK enum hfkv_status catalog_bucket_list(struct catalog *catalog, const struct catalog_bucket_query *query,
+						struct fault *fault);
 MUST_CHECK enum hfkv_status catalog_bucket_set_private(struct catalog *catalog, int64_t id, bool is_private,
 						       struct fault *fault);
 /* EXISTS: the new name is taken. */
@@ -61,8 +65,6 @@ MUST_CHECK enum hfkv_status catalog_bucket_rename(struct catalog *catalog, int64
 						  const char *name, struct fault *fault);
 /* Deletes the bucket and its objects; xorbs and files stay. */
 MUST_CHECK enum hfkv_status catalog_bucket_delete(struct catalog *catalog, int64_t id, struct fault *fault);
-
-/* ---- objects ---- */
 
 struct catalog_object {
 	const char *path; /* UTF-8, NUL-terminated, no NUL inside */
@@ -74,14 +76,17 @@ struct catalog_object {
 	const char *content_type; /* NULL: unknown */
 };
 
-typedef void (*catalog_object_visit)(void *context, size_t index, const struct catalog_object *object);
-/* Visits those of paths[0..count) that exist, with their index. */
-MUST_CHECK enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket, const char *const *paths,
-						 size_t count, catalog_object_visit visit, void *context,
-						 struct fault *fault);
+struct catalog_look_up {
+	const char *const *paths;
+	size_t count;
+	void (*visit)(void *context, size_t index, const struct catalog_object *object);
+	void *context;
+};
+/* Visits those of the paths that exist, with their index. */
+MUST_CHECK enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket,
+						 const struct catalog_look_up *look_up, struct fault *fault);
 
-/* What a scan's visitor wants next. SKIP: go on at the first path not below what it wrote to `skip_to`. */
-enum catalog_scan_next { CATALOG_SCAN_ON, CATALOG_SCAN_SKIP, CATALOG_SCAN_STOP };
+enum catalog_scan_next { CATALOG_SCAN_ON, CATALOG_SCAN_SKIP /* to the first path >= `skip_to` */, CATALOG_SCAN_STOP };
 struct catalog_scan {
 	const char *from;   /* first path wanted, inclusive; any bytes */
 	size_t from_bytes;
@@ -92,8 +97,8 @@ struct catalog_scan {
 };
 #define CATALOG_SCAN_BOUND_BYTES 1100
 /* Visits objects in byte order of their paths. */
-MUST_CHECK enum hfkv_status catalog_objects_scan(struct catalog *catalog, int64_t bucket,
-						 const struct catalog_scan *scan, struct fault *fault);
+MUST_CHECK enum hfkv_status catalog_objects_scan(struct catalog *catalog, int64_t bucket, const struct catalog_scan *scan,
+						 struct fault *fault);
 
 enum catalog_change_kind { CATALOG_ADD, CATALOG_DELETE };
 struct catalog_change {
@@ -108,8 +113,6 @@ struct catalog_change {
 MUST_CHECK enum hfkv_status catalog_objects_change(struct catalog *catalog, int64_t bucket,
 						   struct catalog_change *changes, size_t count,
 						   struct fault *fault);
-
-/* ---- the content store ---- */
 
 /* A run of a xorb's chunks that gives a piece of a file. */
 struct catalog_term {

@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,6 +237,13 @@ static enum hfkv_status prepare_schema(struct catalog_connection *connection, st
 	return catalog_end(connection, status, fault);
 }
 
+/* SQLite gives a new file the umask's mode, and its companions that of the file: nobody else reads names here. */
+static enum hfkv_status make_private(const char *file, struct fault *fault)
+{
+	CLEANUP(close_fd) int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? fault_set_errno(fault, errno, "cannot open 'catalog.sqlite'") : HFKV_OK;
+}
+
 enum hfkv_status catalog_open(const char *location, bool durable, struct catalog **ret_catalog, struct fault *fault)
 {
 	CLEANUP(free_pointer) char *file = NULL;
@@ -246,7 +254,9 @@ enum hfkv_status catalog_open(const char *location, bool durable, struct catalog
 		return fault_set(fault, HFKV_NO_MEMORY, "catalog: no memory");
 	pthread_mutex_init(&catalog->mutex, NULL);
 	condition_init(&catalog->freed);
-	enum hfkv_status status = connection_open(&catalog->writer, file, durable, fault);
+	enum hfkv_status status = make_private(file, fault);
+	if (status == HFKV_OK)
+		status = connection_open(&catalog->writer, file, durable, fault);
 	if (status == HFKV_OK)
 		status = prepare_schema(&catalog->writer, fault);
 	for (size_t i = 0; i < CATALOG_READERS && status == HFKV_OK; i++) {

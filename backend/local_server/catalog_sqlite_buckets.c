@@ -108,35 +108,30 @@ enum hfkv_status catalog_bucket_find_id(struct catalog *catalog, int64_t id, str
 }
 
 static enum hfkv_status visit_buckets(struct catalog_connection *connection, sqlite3_stmt *statement,
-				      catalog_bucket_visit visit, void *context, struct fault *fault)
+				      const struct catalog_bucket_query *query, struct fault *fault)
 {
+	catalog_bind_text(statement, 1, query->owner);
+	catalog_bind_text(statement, 2, query->after);
+	catalog_bind_text(statement, 3, query->search);
+	sqlite3_bind_int64(statement, 4, query->limit);
 	int code;
 	while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
 		struct catalog_bucket bucket;
 		read_bucket(statement, &bucket);
-		visit(context, &bucket);
+		query->visit(query->context, &bucket);
 	}
 	enum hfkv_status status = code == SQLITE_DONE ? HFKV_OK : catalog_sql_fault(connection, fault);
 	sqlite3_reset(statement);
 	return status;
 }
 
-enum hfkv_status catalog_bucket_list(struct catalog *catalog, const char *owner, const char *search,
-				     const char *after, unsigned limit, catalog_bucket_visit visit, void *context,
+enum hfkv_status catalog_bucket_list(struct catalog *catalog, const struct catalog_bucket_query *query,
 				     struct fault *fault)
 {
 	struct catalog_connection *connection = catalog_take_reader(catalog);
 	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_BUCKET_LIST);
-	enum hfkv_status status;
-	if (statement) {
-		catalog_bind_text(statement, 1, owner);
-		catalog_bind_text(statement, 2, after);
-		catalog_bind_text(statement, 3, search);
-		sqlite3_bind_int64(statement, 4, limit);
-		status = visit_buckets(connection, statement, visit, context, fault);
-	} else {
-		status = catalog_sql_fault(connection, fault);
-	}
+	enum hfkv_status status = statement ? visit_buckets(connection, statement, query, fault) :
+					      catalog_sql_fault(connection, fault);
 	catalog_give(catalog, connection);
 	return status;
 }

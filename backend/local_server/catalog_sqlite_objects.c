@@ -36,18 +36,18 @@ static enum hfkv_status find_object(struct catalog_connection *connection, sqlit
 	return HFKV_OK;
 }
 
-static enum hfkv_status find_each(struct catalog_connection *connection, int64_t bucket, const char *const *paths,
-				  size_t count, catalog_object_visit visit, void *context, struct fault *fault)
+static enum hfkv_status find_each(struct catalog_connection *connection, int64_t bucket,
+				  const struct catalog_look_up *look_up, struct fault *fault)
 {
 	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_OBJECT_FIND);
 	if (!statement)
 		return catalog_sql_fault(connection, fault);
 	enum hfkv_status status = HFKV_OK;
-	for (size_t i = 0; i < count && status == HFKV_OK; i++) {
+	for (size_t i = 0; i < look_up->count && status == HFKV_OK; i++) {
 		struct catalog_object object;
-		status = find_object(connection, statement, bucket, paths[i], &object, fault);
+		status = find_object(connection, statement, bucket, look_up->paths[i], &object, fault);
 		if (status == HFKV_OK)
-			visit(context, i, &object);
+			look_up->visit(look_up->context, i, &object);
 		else if (status == HFKV_NOT_FOUND)
 			status = HFKV_OK;
 	}
@@ -55,14 +55,13 @@ static enum hfkv_status find_each(struct catalog_connection *connection, int64_t
 	return status;
 }
 
-enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket, const char *const *paths, size_t count,
-				      catalog_object_visit visit, void *context, struct fault *fault)
+enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket, const struct catalog_look_up *look_up,
+				      struct fault *fault)
 {
 	struct catalog_connection *connection = catalog_take_reader(catalog);
 	enum hfkv_status status = catalog_begin_read(connection, fault);
 	if (status == HFKV_OK)
-		status = catalog_end(connection,
-				     find_each(connection, bucket, paths, count, visit, context, fault), fault);
+		status = catalog_end(connection, find_each(connection, bucket, look_up, fault), fault);
 	catalog_give(catalog, connection);
 	return status;
 }

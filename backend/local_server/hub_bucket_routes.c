@@ -142,9 +142,10 @@ void hub_list_buckets(struct request *request, struct reply *reply)
 	struct list_visit visit = { .json = JSON_WRITER_INIT(&reply->body) };
 	struct fault fault = FAULT_NONE;
 	json_write_open(&visit.json, '[');
-	enum hfkv_status status =
-		catalog_bucket_list(request->shared->catalog, owner, search ? search : "", cursor ? cursor : "",
-				    LIST_PAGE + 1, visit_listed, &visit, &fault);
+	struct catalog_bucket_query query = { .owner = owner, .search = search ? search : "",
+					      .after = cursor ? cursor : "", .limit = LIST_PAGE + 1,
+					      .visit = visit_listed, .context = &visit };
+	enum hfkv_status status = catalog_bucket_list(request->shared->catalog, &query, &fault);
 	json_write_close(&visit.json, ']');
 	if (status != HFKV_OK) {
 		reply_fault(reply, status, &fault);

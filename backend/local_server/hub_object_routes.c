@@ -186,8 +186,9 @@ static void answer_paths(struct request *request, const json_t *array, struct re
 	struct entry_list list;
 	struct fault fault = FAULT_NONE;
 	list_begin(&list, request, reply, count);
-	enum hfkv_status status = catalog_objects_find(request->shared->catalog, request->bucket.id, paths, count,
-						       visit_found, &list, &fault);
+	struct catalog_look_up look_up = { .paths = paths, .count = count, .visit = visit_found, .context = &list };
+	enum hfkv_status status =
+		catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
 	list_end(&list, reply);
 	if (status != HFKV_OK)
 		reply_fault(reply, status, &fault);

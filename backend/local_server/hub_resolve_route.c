@@ -140,8 +140,9 @@ void hub_resolve(struct request *request, struct reply *reply)
 	struct resolved resolved = { .found = false };
 	struct fault fault = FAULT_NONE;
 	const char *path = request->captures[2], *accept = request_header(request, "Accept");
-	enum hfkv_status status = catalog_objects_find(request->shared->catalog, request->bucket.id, &path, 1,
-						       visit_resolved, &resolved, &fault);
+	struct catalog_look_up look_up = { .paths = &path, .count = 1, .visit = visit_resolved, .context = &resolved };
+	enum hfkv_status status =
+		catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
 	if (status != HFKV_OK) {
 		reply_fault(reply, status, &fault);
 	} else if (!resolved.found) {

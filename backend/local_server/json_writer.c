@@ -60,14 +60,23 @@ static void put_escaped(struct json_writer *json, unsigned char byte)
 	put(json, escape, strlen(escape));
 }
 
+/* ASCII that stands for itself in JSON text: nearly everything that is written. */
+static bool is_plain(unsigned char byte)
+{
+	return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
 static void put_quoted(struct json_writer *json, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text, *run = at;
 	put(json, "\"", 1);
 	while (*at) {
+		if (is_plain(*at)) {
+			at++;
+			continue;
+		}
 		size_t length = utf8_sequence(at);
-		bool plain = length > 0 && *at >= 0x20 && *at != '"' && *at != '\\' && *at != 0x7f;
-		if (plain) {
+		if (length > 1) {
 			at += length;
 			continue;
 		}

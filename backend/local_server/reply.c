@@ -57,12 +57,12 @@ ssize_t reply_body_read(struct reply *reply, uint64_t offset, char *bytes, size_
 	return (ssize_t)max;
 }
 
-/* Header values come from requests now and then: nothing that ends a header line gets through. */
+/* Header values come from requests now and then: nothing gets through that ends a line or is no ASCII. */
 static void make_one_line(char *text)
 {
 	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = ' ';
+		if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+			*text = '?';
 }
 
 void reply_header(struct reply *reply, const char *name, const char *format, ...)

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import threading
+import time
 
 import pytest
 
@@ -61,6 +62,23 @@ def test_an_abandoned_upload_leaves_nothing(server, bucket):
     eventually(lambda: os.listdir(server.data / "incoming"), 10, "the half-written xorb")
     connection.close()
     eventually(lambda: not os.listdir(server.data / "incoming"), 10, "the clean-up")
+
+
+def test_a_stop_does_not_wait_for_an_upload_that_stands_still(server, bucket):
+    cas = Cas(server, bucket)
+    connection = http.client.HTTPConnection(server.endpoint.split("//")[1], timeout=seconds(20))
+    connection.putrequest("POST", f"/v1/xorbs/default/{SELFDUP.xorb_hash}")
+    connection.putheader("Authorization", f"Bearer {cas.token}")
+    connection.putheader("Content-Length", str(len(SELFDUP.xorb)))
+    connection.endheaders()
+    connection.send(SELFDUP.xorb[:50_000])
+    eventually(lambda: os.listdir(server.data / "incoming"), 10, "the half-written xorb")
+    begun = time.monotonic()
+    server.stop()
+    assert time.monotonic() - begun < seconds(5)
+    assert os.listdir(server.data / "incoming") == []
+    connection.close()
+    server.start()
 
 
 @pytest.mark.parametrize("round_number", range(3))

@@ -60,6 +60,7 @@ def names(entries):
 def test_token_files_are_made_once_and_private(server):
     for name in ("write-token", "read-token", "signing-key"):
         assert stat.S_IMODE(os.stat(server.data / name).st_mode) == 0o600
+    assert {name for name in os.listdir(server.data) if os.stat(server.data / name).st_mode & 0o077} == set()
     before = server.token, read_token(server)
     server.stop()
     server.start()

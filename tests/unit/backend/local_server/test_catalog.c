@@ -158,7 +158,8 @@ static void everything_outlives_the_process(void **state)
 	CLEANUP(catalog_closep) struct catalog *again = open_catalog(state);
 	const char *paths[] = { "w", "x" };
 	size_t found = 0;
-	assert_int_equal(catalog_objects_find(again, id, paths, 2, count_found, &found, NULL), HFKV_OK);
+	struct catalog_look_up look_up = { .paths = paths, .count = 2, .visit = count_found, .context = &found };
+	assert_int_equal(catalog_objects_find(again, id, &look_up, NULL), HFKV_OK);
 	assert_int_equal(found, 2);
 }
 
@@ -182,8 +183,8 @@ static void *write_and_look(void *context)
 		size_t found = 0;
 		snprintf(path, sizeof(path), "%u/%u", writer->number, round);
 		assert_int_equal(add(writer->catalog, writer->bucket, path, 0), HFKV_OK);
-		assert_int_equal(catalog_objects_find(writer->catalog, writer->bucket, paths, 1, count_found, &found, NULL),
-				 HFKV_OK);
+		struct catalog_look_up look_up = { .paths = paths, .count = 1, .visit = count_found, .context = &found };
+		assert_int_equal(catalog_objects_find(writer->catalog, writer->bucket, &look_up, NULL), HFKV_OK);
 		assert_int_equal(found, 1);
 	}
 	return NULL;
