@@ -22,7 +22,7 @@ DEFINE_CLEANUP(xorb_writer_free, struct xorb_writer *);
 /* Whether a chunk of raw_bytes may still be added. */
 bool xorb_writer_fits(const struct xorb_writer *writer, uint32_t raw_bytes);
 
-/* Adds the next chunk; xorb_writer_fits was true. *ret_index is its place in the xorb. NO_MEMORY: nothing added. */
+/* Adds the next chunk, which xorb_writer_fits. *ret_index is its place in the xorb. NO_MEMORY: nothing added. */
 MUST_CHECK enum hfkv_status xorb_writer_add(struct xorb_writer *writer, const struct content_hash *hash,
 					    const struct xorb_record *record, uint32_t *ret_index,
 					    struct fault *fault);
