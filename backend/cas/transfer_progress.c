@@ -16,19 +16,33 @@ void transfer_progress_done(struct transfer_progress *progress)
 	pthread_mutex_destroy(&progress->mutex);
 }
 
+/* Counts, and tells whether this thread is the one to tell how far it has come. */
+static bool count(struct transfer_progress *progress, uint64_t bytes, uint64_t *ret_done)
+{
+	SCOPED_LOCK(&progress->mutex);
+	int64_t now_ms = clock_now_ms();
+	progress->bytes_done += bytes;
+	if (progress->is_telling || progress->cancelled || progress->bytes_done <= progress->bytes_told ||
+	    now_ms - progress->told_at_ms < TELL_EVERY_MS)
+		return false;
+	progress->is_telling = true;
+	progress->told_at_ms = now_ms;
+	progress->bytes_told = *ret_done = progress->bytes_done;
+	return true;
+}
+
 bool transfer_progress_add(struct transfer_progress *progress, uint64_t bytes)
 {
+	uint64_t done = 0;
 	if (!progress->tell)
 		return true;
+	bool tells = count(progress, bytes, &done);
+	bool goes_on = !tells || progress->tell(progress->context, done);
 	SCOPED_LOCK(&progress->mutex);
-	progress->bytes_done += bytes;
-	int64_t now_ms = clock_now_ms();
-	if (!progress->cancelled && progress->bytes_done > progress->bytes_told &&
-	    now_ms - progress->told_at_ms >= TELL_EVERY_MS) {
-		progress->told_at_ms = now_ms;
-		progress->bytes_told = progress->bytes_done;
-		progress->cancelled = !progress->tell(progress->context, progress->bytes_done);
-	}
+	if (tells)
+		progress->is_telling = false;
+	if (!goes_on)
+		progress->cancelled = true;
 	return !progress->cancelled;
 }
 

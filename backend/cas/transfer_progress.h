@@ -17,7 +17,8 @@ typedef bool (*xet_progress)(void *context, uint64_t bytes_done);
 struct transfer_progress {
 	xet_progress tell; /* NULL: nobody wants to know */
 	void *context;
-	pthread_mutex_t mutex; /* over the rest; held while telling, which tells nobody twice at a time */
+	pthread_mutex_t mutex; /* over the rest; not held while telling */
+	bool is_telling;
 	uint64_t bytes_done, bytes_told;
 	int64_t told_at_ms;
 	bool cancelled;
