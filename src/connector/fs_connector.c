@@ -3,16 +3,15 @@
 #include "cache/key_codec.h"
 #include "common/log.h"
 #include "src/connector/fs_body.h"
+#include "src/connector/fs_mount_type.h"
 #include "src/connector/fs_paths.h"
 #include "src/connector/fs_sweep.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 #define CHEAP_STEP 8
@@ -22,7 +21,7 @@ struct fs_connector {
 	struct fs_paths *paths;
 	struct size_rule *rule;
 	struct fs_body_io io;
-	bool on_fuse;
+	bool on_fuse; /* one of the base paths */
 };
 
 static struct fs_connector *of(struct kv_backend *backend)
@@ -301,16 +300,29 @@ static const struct kv_backend_class fs_class = {
 	.name = "fs", .run = fs_run, .list = fs_list, .ping = fs_ping, .step = fs_step, .free = fs_free,
 };
 
+/* A mount of ours takes whole chunks only, whatever the connector is told. */
+static enum hfkv_status check_mounts(struct fs_connector *connector, const struct connector_config *config,
+				     struct fault *fault)
+{
+	for (size_t n = 0; n < fs_paths_count(connector->paths); n++) {
+		const char *base = fs_paths_base(connector->paths, n);
+		enum fs_mount_type type = fs_mount_type_of(base);
+		connector->on_fuse |= type != FS_MOUNT_ORDINARY;
+		if (type == FS_MOUNT_HFKV && !config->full_chunks)
+			return fault_set(fault, HFKV_INVALID, "full_chunks: false does not go with base path '%s', an hfkv "
+					 "mount, which stores full KV chunks only", base);
+	}
+	return HFKV_OK;
+}
+
 /* The block size that LMCache aligns to: that of the first base path. */
 static enum hfkv_status set_up_io(struct fs_connector *connector, const struct connector_config *config,
 				  struct fault *fault)
 {
 	const char *base = fs_paths_base(connector->paths, 0);
-	struct statfs system;
 	struct statvfs blocks;
-	if (statfs(base, &system) < 0 || statvfs(base, &blocks) < 0)
+	if (statvfs(base, &blocks) < 0)
 		return fault_set_errno(fault, errno, "base path '%s'", base);
-	connector->on_fuse = system.f_type == FUSE_SUPER_MAGIC;
 	connector->io.read_ahead_bytes = config->read_ahead_bytes;
 	connector->io.direct_block_bytes = config->use_odirect ? blocks.f_bsize : 0;
 	return HFKV_OK;
@@ -327,6 +339,8 @@ enum hfkv_status fs_connector_new(const struct connector_config *config, struct 
 					       &connector->paths, fault);
 	if (status == HFKV_OK)
 		status = fs_paths_prepare(connector->paths, fault);
+	if (status == HFKV_OK)
+		status = check_mounts(connector, config, fault);
 	if (status == HFKV_OK)
 		status = set_up_io(connector, config, fault);
 	if (status != HFKV_OK) {

@@ -18,7 +18,7 @@
 MUST_CHECK enum hfkv_status fs_connector_new(const struct connector_config *config, struct size_rule *rule,
 					     struct kv_backend **ret_backend, struct fault *fault);
 
-/* Whether the first base path lies on a FUSE mount, where a file system call may ask the network. */
+/* Whether a base path lies on a FUSE mount, where a file system call may ask the network. */
 bool fs_connector_is_on_fuse(const struct kv_backend *backend);
 
 /* Removes temporaries of dead writers (fs_sweep.h); not on FUSE mounts, which expire theirs. Ends early when *stop becomes

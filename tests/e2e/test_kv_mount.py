@@ -69,3 +69,9 @@ def test_direct_io_on_the_mount(kv, mount, work, url, body):
     config = fs_yaml(work, mounted.path, fs_connector_use_odirect=True)
     assert kv(config, "put", KEY, body).code == 0
     assert kv(config, "get", KEY, "-").out == body.read_bytes()
+
+
+def test_any_size_is_for_ordinary_directories_only(kv, mount, work, url):
+    mounted = mount(url, "--chunk-bytes", SIZE)
+    refused = kv(fs_yaml(work, mounted.path, full_chunks=False), "list")
+    assert refused.code != 0 and "full_chunks" in refused.err and str(mounted.path) in refused.err
