@@ -9,8 +9,8 @@
  * It is not a general file or object API: names are LMCache keys and bodies are whole KV chunks.
  *
  * Only types of the C standard library cross this border, and only the functions declared under include/hfkv are
- * exported. Handles are opaque. Every function may be called from any thread, several at once on one handle, unless
- * it says otherwise; closing a handle is the last call on it.
+ * exported. Handles are opaque. Every function may be called from any thread, several at once on one handle,
+ * unless it says otherwise; closing a handle is the last call on it.
  */
 #ifndef HFKV_H
 #define HFKV_H
@@ -29,9 +29,9 @@ const char *hfkv_version(void);
 
 enum hfkv_log_level { HFKV_LOG_ERROR, HFKV_LOG_WARNING, HFKV_LOG_INFO, HFKV_LOG_DEBUG };
 
-/* Sends the library's log lines (no newline, no secret) of `level` and graver to `write_line` instead of stderr; NULL:
- * stderr again. Called from any thread of the library, never with a lock of it held. Call it before the first handle is
- * opened: it is not safe beside other calls. */
+/* Sends the library's log lines (no newline, no secret) of `level` and graver to `write_line` instead of
+ * stderr; NULL: stderr again. Called from any thread of the library, never with a lock of it held. Call it
+ * before the first handle is opened: it is not safe beside other calls. */
 void hfkv_log_to(void (*write_line)(void *context, enum hfkv_log_level level, const char *line), void *context,
 		 enum hfkv_log_level level);
 

@@ -1,13 +1,13 @@
 /*
  * A connector: KV chunks by LMCache key, in directories (`fs`) or in a bucket (`hfbucket`).
  *
- * Two ways to call it. Blocking: one call for one batch. Submitted: hfkv_connector_submit gives a batch to the workers and
- * returns; the eventfd becomes readable and hfkv_connector_drain hands the batch back. Submitted batches are what
- * LMCache's native_plugin wants (one descriptor for all operations).
+ * Two ways to call it. Blocking: one call for one batch. Submitted: hfkv_connector_submit gives a batch to the
+ * workers and returns; the eventfd becomes readable and hfkv_connector_drain hands the batch back. Submitted
+ * batches are what LMCache's native_plugin wants (one descriptor for all operations).
  *
- * Memory: a batch is an array of `struct hfkv_item` that the caller owns. The array, its keys and its buffers stay valid
- * and untouched until the call returned or the batch came back from drain. No thread of the library touches any of it
- * afterwards, also when a batch was cancelled or the connector closed.
+ * Memory: a batch is an array of `struct hfkv_item` that the caller owns. The array, its keys and its buffers stay
+ * valid and untouched until the call returned or the batch came back from drain. No thread of the library touches
+ * any of it afterwards, also when a batch was cancelled or the connector closed.
  */
 #ifndef HFKV_CONNECTOR_H
 #define HFKV_CONNECTOR_H
@@ -35,15 +35,17 @@ struct hfkv_item {
 
 enum hfkv_operation { HFKV_OP_EXISTS, HFKV_OP_PUT, HFKV_OP_GET, HFKV_OP_REMOVE };
 
-/* Opens the connector that `settings` describe: an in-process document (types fs, hfbucket, hfkv_fs, hfkv_bucket; keys are
- * non-MP) or an L2 document (fs, fs_native, hfbucket, plugin, native_plugin; keys are MP, the fs files carry the rank as 0x).
- * INVALID names key, value and what was expected. Makes directories and starts threads; needs no network. */
+/* Opens the connector that `settings` describe: an in-process document (types fs, hfbucket, hfkv_fs,
+ * hfkv_bucket; keys are non-MP) or an L2 document (fs, fs_native, hfbucket, plugin, native_plugin; keys are MP,
+ * the fs files carry the rank as 0x). INVALID names key, value and what was expected. Makes directories and
+ * starts threads; needs no network. */
 enum hfkv_status hfkv_connector_open(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
 				     struct hfkv_connector **ret_connector, struct hfkv_error *error);
 
-/* Stops taking work, gives up the batches that wait (their items read CANCELLED), lets running ones end, which takes at
- * most the connector's timeout. Batches that were not drained by now never are: when it returns, every array is the
- * caller's again, no thread of the library lives or touches it, and the eventfd is closed. NULL is fine. */
+/* Stops taking work, gives up the batches that wait (their items read CANCELLED), lets running ones end, which
+ * takes at most the connector's timeout. Batches that were not drained by now never are: when it returns, every
+ * array is the caller's again, no thread of the library lives or touches it, and the eventfd is closed. NULL is
+ * fine. */
 void hfkv_connector_close(struct hfkv_connector *connector);
 
 /* Whether keys of this connector must carry a metadata header: its bytes, or 0. */
@@ -51,11 +53,13 @@ uint64_t hfkv_connector_header_bytes(const struct hfkv_connector *connector);
 /* The tensor bytes of a full chunk, 0 when unknown or when any size is allowed. */
 uint64_t hfkv_connector_chunk_bytes(const struct hfkv_connector *connector);
 
-/* ---- blocking; the items' statuses tell each key's outcome, the result whether the batch as a whole was answered ---- */
+/* ---- blocking; the items' statuses tell each key's outcome, the result whether the batch as a whole was
+ * answered ---- */
 
-/* Runs one operation on a batch. Order is kept: item n is key n. OK when every item has an outcome of its own (a miss is
- * one). put: OK when all are stored; after a failure the items that did land are OK and the result is the failure.
- * remove: an fs item that was not there is NOT_FOUND; a bucket item is OK. `timeout_ms` 0: the connector's. Blocks. */
+/* Runs one operation on a batch. Order is kept: item n is key n. OK when every item has an outcome of its own
+ * (a miss is one). put: OK when all are stored; after a failure the items that did land are OK and the result
+ * is the failure. remove: an fs item that was not there is NOT_FOUND; a bucket item is OK. `timeout_ms` 0: the
+ * connector's. Blocks. */
 enum hfkv_status hfkv_connector_run(struct hfkv_connector *connector, enum hfkv_operation operation,
 				    struct hfkv_item *items, size_t count, int64_t timeout_ms,
 				    struct hfkv_error *error);
@@ -95,12 +99,12 @@ enum hfkv_status hfkv_connector_submit(struct hfkv_connector *connector, enum hf
 				       struct hfkv_item *items, size_t count, uint64_t *ret_id,
 				       struct hfkv_error *error);
 
-/* Asks to give a batch up. It still comes back through drain, exactly once: with items that did not start as CANCELLED,
- * and not before the library has stopped touching its memory. Never blocks; unknown ids are ignored. */
+/* Asks to give a batch up. It still comes back through drain, exactly once: with items that did not start as
+ * CANCELLED, and not before the library has stopped touching its memory. Never blocks; unknown ids are ignored. */
 void hfkv_connector_cancel(struct hfkv_connector *connector, uint64_t id);
 
-/* Clears the eventfd, then moves up to `capacity` completions to `completions` (more left: the fd is readable again).
- * Each batch comes out once. Never blocks. */
+/* Clears the eventfd, then moves up to `capacity` completions to `completions` (more left: the fd is readable
+ * again). Each batch comes out once. Never blocks. */
 size_t hfkv_connector_drain(struct hfkv_connector *connector, struct hfkv_completion *completions, size_t capacity);
 
 #ifdef __cplusplus

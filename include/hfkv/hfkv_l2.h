@@ -1,11 +1,11 @@
 /*
  * The core of LMCache's multi-process (MP) L2 adapter: tasks, locks, usage by cache salt, eviction.
  *
- * Submitted tasks never block the caller. The result of a task is there before its eventfd becomes readable, and is
- * popped once. Keys are MP keys: <model>@<kv_rank %08x>@<group hex>@<chunk_hash hex>[@<cache_salt>].
+ * Submitted tasks never block the caller. The result of a task is there before its eventfd becomes readable, and
+ * is popped once. Keys are MP keys: <model>@<kv_rank %08x>@<group hex>@<chunk_hash hex>[@<cache_salt>].
  *
- * Memory: as in hfkv_connector.h. The items of a task are the caller's again when its result was popped. Popping is what
- * reports the task done, also after a cancelled or failed one.
+ * Memory: as in hfkv_connector.h. The items of a task are the caller's again when its result was popped. Popping
+ * is what reports the task done, also after a cancelled or failed one.
  */
 #ifndef HFKV_L2_H
 #define HFKV_L2_H
@@ -21,21 +21,23 @@ struct hfkv_l2;
 enum hfkv_l2_kind { HFKV_L2_STORE, HFKV_L2_LOOKUP, HFKV_L2_LOAD };
 #define HFKV_L2_KINDS 3
 
-/* Opens the adapter that an L2 document describes (see hfkv_connector_open). Needs no network: usage is rebuilt from a
- * listing in the background, or by the first call that needs it. */
+/* Opens the adapter that an L2 document describes (see hfkv_connector_open). Needs no network: usage is rebuilt
+ * from a listing in the background, or by the first call that needs it. */
 enum hfkv_status hfkv_l2_open(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
 			      struct hfkv_l2 **ret_l2, struct hfkv_error *error);
 
-/* As hfkv_connector_close. Tasks that were not popped are given up: their items are the caller's when it returns. */
+/* As hfkv_connector_close. Tasks that were not popped are given up: their items are the caller's when it
+ * returns. */
 void hfkv_l2_close(struct hfkv_l2 *l2);
 
-/* Three distinct descriptors, owned by the adapter, readable when a task of that kind is done. The reader clears them
- * (read 8 bytes). */
+/* Three distinct descriptors, owned by the adapter, readable when a task of that kind is done. The reader
+ * clears them (read 8 bytes). */
 int hfkv_l2_event_fd(const struct hfkv_l2 *l2, enum hfkv_l2_kind kind);
 
-/* STORE: items carry data and length. LOOKUP: every key found is locked once (reference count), only whole chunks where
- * the size is known. LOAD: fills items' data; an item is OK only when whole. *ret_task is unique over all kinds. Never
- * blocks. A closing adapter or a full queue (4096 tasks) still takes the task, which then fails at once. */
+/* STORE: items carry data and length. LOOKUP: every key found is locked once (reference count), only whole
+ * chunks where the size is known. LOAD: fills items' data; an item is OK only when whole. *ret_task is unique
+ * over all kinds. Never blocks. A closing adapter or a full queue (4096 tasks) still takes the task, which then
+ * fails at once. */
 enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, struct hfkv_item *items, size_t count,
 				uint64_t *ret_task, struct hfkv_error *error);
 
@@ -49,7 +51,8 @@ struct hfkv_l2_result {
 	char text[256]; /* why, when status is not OK; else "" */
 };
 
-/* The result of one task: OK once, and NOT_FOUND while it is not done, when it was popped, or for an unknown task. */
+/* The result of one task: OK once, and NOT_FOUND while it is not done, when it was popped, or for an unknown
+ * task. */
 enum hfkv_status hfkv_l2_query(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, uint64_t task,
 			       struct hfkv_l2_result *ret_result);
 
@@ -78,7 +81,8 @@ void hfkv_l2_usage_read(struct hfkv_l2 *l2, struct hfkv_l2_usage *ret_usage);
 /* Visits (salt, bytes) of every cache salt with bytes; "" is the unsalted one. Not from a visit. Never blocks. */
 enum hfkv_status hfkv_l2_usage_by_salt(struct hfkv_l2 *l2, hfkv_visit visit, void *context);
 
-/* Waits for the rebuild and visits every known key, oldest first. What a listener of LMCache is replayed. Blocks. */
+/* Waits for the rebuild and visits every known key, oldest first. What a listener of LMCache is replayed.
+ * Blocks. */
 enum hfkv_status hfkv_l2_list(struct hfkv_l2 *l2, hfkv_visit visit, void *context, int64_t timeout_ms,
 			      struct hfkv_error *error);
 

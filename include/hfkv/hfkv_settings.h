@@ -1,9 +1,10 @@
 /*
  * Settings of a backend, as LMCache writes them down.
  *
- * Two documents are understood: LMCache's own configuration (YAML, or the same tree as JSON), which names in-process
- * connectors in `remote_storage_plugins` and holds their keys in `extra_config`; and the JSON of one L2 adapter, an object
- * with a "type". This is the document only: keys are judged when a connector or an adapter is opened from it.
+ * Two documents are understood: LMCache's own configuration (YAML, or the same tree as JSON), which names
+ * in-process connectors in `remote_storage_plugins` and holds their keys in `extra_config`; and the JSON of one L2
+ * adapter, an object with a "type". This is the document only: keys are judged when a connector or an adapter is
+ * opened from it.
  *
  * A settings object is changed by one thread and then read by any number. It is copied by every open.
  */
@@ -19,8 +20,8 @@
 extern "C" {
 #endif
 
-/* The words that go with a failed call. Every call takes one as its last argument, NULL when not wanted, and writes it
- * only when it fails. Holds no secret. */
+/* The words that go with a failed call. Every call takes one as its last argument, NULL when not wanted, and
+ * writes it only when it fails. Holds no secret. */
 struct hfkv_error {
 	enum hfkv_status status;
 	int http_status;  /* 0 when no HTTP answer was involved */
@@ -35,8 +36,8 @@ enum hfkv_settings_format {
 	HFKV_SETTINGS_JSON, /* an L2 adapter's JSON, or LMCache's configuration as JSON */
 };
 
-/* Parses `length` bytes of text. INVALID with line and column for text that does not parse, is nested deeper than 32,
- * or is larger than 1 MiB. The caller frees the result. Never blocks. */
+/* Parses `length` bytes of text. INVALID with line and column for text that does not parse, is nested deeper
+ * than 32, or is larger than 1 MiB. The caller frees the result. Never blocks. */
 enum hfkv_status hfkv_settings_parse(enum hfkv_settings_format format, const char *text, size_t length,
 				     struct hfkv_settings **ret_settings, struct hfkv_error *error);
 
@@ -46,8 +47,8 @@ enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret
 /* An empty LMCache configuration, to be filled with hfkv_settings_set. */
 enum hfkv_status hfkv_settings_new(struct hfkv_settings **ret_settings, struct hfkv_error *error);
 
-/* Sets one key. `section` is NULL for the top level or "extra_config". `value` is read as a YAML value, so "30" is a
- * number and "true" a boolean; both are taken wherever the key wants that type. */
+/* Sets one key. `section` is NULL for the top level or "extra_config". `value` is read as a YAML value, so "30"
+ * is a number and "true" a boolean; both are taken wherever the key wants that type. */
 enum hfkv_status hfkv_settings_set(struct hfkv_settings *settings, const char *section, const char *key,
 				   const char *value, struct hfkv_error *error);
 
@@ -61,8 +62,8 @@ const char *hfkv_settings_plugin_name(const struct hfkv_settings *settings, size
 /* Wipes tokens and frees. NULL is fine. */
 void hfkv_settings_free(struct hfkv_settings *settings);
 
-/* What a host program knows beside the document. Fill with HFKV_OPEN_OPTIONS_INIT, then change fields. All strings are
- * borrowed during the call that takes the options. */
+/* What a host program knows beside the document. Fill with HFKV_OPEN_OPTIONS_INIT, then change fields. All
+ * strings are borrowed during the call that takes the options. */
 struct hfkv_open_options {
 	size_t struct_bytes;       /* sizeof(struct hfkv_open_options), so that the structure can grow */
 	const char *plugin_name;   /* in-process: which instance; NULL: the first of our types */

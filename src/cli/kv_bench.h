@@ -19,8 +19,8 @@ struct kv_bench_plan {
 	bool json;
 };
 
-/* Runs the plan and prints the result to stdout: for each round a connector stores, and another one, opened afterwards with
- * nothing staged, looks up and loads. A body that comes back different is CORRUPT. */
+/* Runs the plan and prints the result to stdout: for each round a connector stores, and another one, opened
+ * afterwards with nothing staged, looks up and loads. A body that comes back different is CORRUPT. */
 enum hfkv_status kv_bench_run(const struct kv_bench_plan *plan, struct hfkv_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The public struct hfkv_connector (include/hfkv/hfkv_connector.h): a backend, its threads, one queue of completions.
- * hfkv_connector_open is hfkv_api.c's, which knows concrete stores.
+ * The public struct hfkv_connector (include/hfkv/hfkv_connector.h): a backend, its threads, one queue of
+ * completions. hfkv_connector_open is hfkv_api.c's, which knows concrete stores.
  */
 #ifndef SRC_CONNECTOR_CONNECTOR_H
 #define SRC_CONNECTOR_CONNECTOR_H

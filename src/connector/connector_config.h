@@ -1,9 +1,9 @@
 /*
  * The settings of one connector or L2 adapter, read, checked and completed with defaults.
  *
- * The document (settings_document.h) is what a person wrote; this is what the backends obey. Reading it logs a warning for
- * each key of ours that is not known, with the nearest known one; everything wrong is an error that names key, value and
- * what was expected. Whether a bucket handle parses is for the opener, which knows buckets.
+ * The document (settings_document.h) is what a person wrote; this is what the backends obey. Reading it logs a
+ * warning for each key of ours that is not known, with the nearest known one; everything wrong is an error that
+ * names key, value and what was expected. Whether a bucket handle parses is for the opener, which knows buckets.
  *
  * Plain value; owner thread.
  */

@@ -73,7 +73,8 @@ static int64_t transfer_direct(int fd, char *memory, uint64_t length, bool write
 		if (bounce && !writes)
 			memcpy(memory + done, bounce, (size_t)moved);
 		done += (uint64_t)moved;
-		/* After a short direct transfer the next offset would not be aligned: for a read it is the end of the file. */
+		/* After a short direct transfer the next offset would not be aligned: for a read it is the end
+		 * of the file. */
 		if ((uint64_t)moved < piece)
 			break;
 	}
@@ -160,7 +161,8 @@ static int64_t read_parts(int fd, struct iovec *part, struct iovec *end, uint64_
 	return (int64_t)done;
 }
 
-/* The first read_ahead_bytes alone, so that the file system starts to read ahead; the rest only when they were full. */
+/* The first read_ahead_bytes alone, so that the file system starts to read ahead; the rest only when they were
+ * full. */
 static int64_t read_window(const struct fs_body_io *io, int fd, const struct fs_body *body)
 {
 	if (io->read_ahead_bytes == 0 || body->header_bytes > 0 || io->read_ahead_bytes >= body->data_bytes)

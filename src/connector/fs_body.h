@@ -1,8 +1,8 @@
 /*
  * One file's bytes, written and read whole: ordinary I/O, or O_DIRECT through aligned memory.
  *
- * A body is an optional header and the data behind it. Nothing here knows keys, sizes or where files lie. Any thread; the
- * struct is immutable but for its warning flag.
+ * A body is an optional header and the data behind it. Nothing here knows keys, sizes or where files lie. Any
+ * thread; the struct is immutable but for its warning flag.
  */
 #ifndef SRC_CONNECTOR_FS_BODY_H
 #define SRC_CONNECTOR_FS_BODY_H
@@ -30,8 +30,9 @@ struct fs_body {
 MUST_CHECK enum hfkv_status fs_body_write(struct fs_body_io *io, const char *path, const struct fs_body *body,
 					  struct fault *fault);
 
-/* Reads header and data, which say how much is wanted at most, and sets *ret_bytes to what the file held of it. A file
- * that goes on behind is OVERSIZE (buffers undefined). NOT_FOUND; IO. Never more than the buffers is touched. */
+/* Reads header and data, which say how much is wanted at most, and sets *ret_bytes to what the file held of it.
+ * A file that goes on behind is OVERSIZE (buffers undefined). NOT_FOUND; IO. Never more than the buffers is
+ * touched. */
 MUST_CHECK enum hfkv_status fs_body_read(struct fs_body_io *io, const char *path, const struct fs_body *body,
 					 uint64_t *ret_bytes, struct fault *fault);
 

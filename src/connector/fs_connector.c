@@ -217,7 +217,8 @@ static enum hfkv_status fs_run(struct kv_backend *backend, enum hfkv_operation o
 	return result;
 }
 
-/* A directory entry as a listing shows it, when it is a whole chunk of our family in the directory where it belongs. */
+/* A directory entry as a listing shows it, when it is a whole chunk of our family in the directory where it
+ * belongs. */
 static enum hfkv_status visit_entry(struct fs_connector *connector, size_t n, const char *name, kv_backend_visit visit,
 				    void *context)
 {
@@ -281,7 +282,8 @@ static enum hfkv_status fs_ping(struct kv_backend *backend, struct deadline dead
 	return HFKV_OK;
 }
 
-/* Questions are cheap on a local file system: a thread for each costs more than it saves, one for 32 loses to two. */
+/* Questions are cheap on a local file system: a thread for each costs more than it saves, one for 32 loses to
+ * two. */
 static size_t fs_step(const struct kv_backend *backend, enum hfkv_operation operation)
 {
 	bool is_cheap = operation == HFKV_OP_EXISTS || operation == HFKV_OP_REMOVE;

@@ -12,8 +12,8 @@
 
 #define OUR_TYPE "fuse.hfkv"
 
-/* Whether a line of /proc/self/mountinfo ("id parent major:minor root point options - type source ...") is of `device` and of
- * our type. */
+/* Whether a line of /proc/self/mountinfo ("id parent major:minor root point options - type source ...") is of
+ * `device` and of our type. */
 static bool is_our_mount(const char *line, dev_t device)
 {
 	unsigned major_number, minor_number;

@@ -1,8 +1,8 @@
 /*
  * Where the fs connector keeps what: which base path a key belongs to, its file, and names for temporaries.
  *
- * With several base paths, abs(chunk_hash) mod n picks one, as LMCache's fs connector does, so that both find each other's
- * files. Immutable after creation but for a counter; any thread.
+ * With several base paths, abs(chunk_hash) mod n picks one, as LMCache's fs connector does, so that both find each
+ * other's files. Immutable after creation but for a counter; any thread.
  */
 #ifndef SRC_CONNECTOR_FS_PATHS_H
 #define SRC_CONNECTOR_FS_PATHS_H
@@ -25,8 +25,8 @@ MUST_CHECK enum hfkv_status fs_paths_new(char *const *base_paths, size_t count, 
 void fs_paths_free(struct fs_paths *paths);
 DEFINE_CLEANUP(fs_paths_free, struct fs_paths *);
 
-/* Makes the directories that are missing (0777 less umask, parents too) and checks that each is a directory that may be
- * written. Blocks on the disk. */
+/* Makes the directories that are missing (0777 less umask, parents too) and checks that each is a directory
+ * that may be written. Blocks on the disk. */
 MUST_CHECK enum hfkv_status fs_paths_prepare(const struct fs_paths *paths, struct fault *fault);
 
 /* mkdir -p: OK when the directory is there afterwards. Blocks on the disk. */

@@ -1,6 +1,6 @@
 /*
- * The composition root of libhfkv: settings become a configuration, a configuration becomes a backend (directories, or a
- * bucket's store and cache), and a backend becomes a connector or an L2 adapter.
+ * The composition root of libhfkv: settings become a configuration, a configuration becomes a backend
+ * (directories, or a bucket's store and cache), and a backend becomes a connector or an L2 adapter.
  */
 #include "hfkv/hfkv.h"
 
@@ -103,7 +103,8 @@ static const char *environment_or(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-/* The staging root as a new string: the one that was set, /dev/shm when there is room, else a directory under <tmp>. */
+/* The staging root as a new string: the one that was set, /dev/shm when there is room, else a directory under
+ * <tmp>. */
 static char *staging_root(const struct connector_config *config, const struct size_rule *rule)
 {
 	char *root = NULL;

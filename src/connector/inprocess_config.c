@@ -30,7 +30,8 @@ struct reading {
 	bool layerwise, unfull;
 };
 
-/* The instance that owns `key` (which starts with PLUGIN_PREFIX): the longest matching name, NULL when none matches. */
+/* The instance that owns `key` (which starts with PLUGIN_PREFIX): the longest matching name, NULL when none
+ * matches. */
 static const char *owner_of(const struct hfkv_settings *settings, const char *current, const char *key)
 {
 	const char *rest = key + strlen(PLUGIN_PREFIX);

@@ -1,12 +1,13 @@
 /*
- * The public struct hfkv_l2 (include/hfkv/hfkv_l2.h): tasks with three eventfds, locks, usage, eviction over a kv_backend.
- * hfkv_l2_open is hfkv_api.c's, which knows concrete stores.
+ * The public struct hfkv_l2 (include/hfkv/hfkv_l2.h): tasks with three eventfds, locks, usage, eviction over a
+ * kv_backend. hfkv_l2_open is hfkv_api.c's, which knows concrete stores.
  *
- * Usage is rebuilt from a listing of the backend after the start, beside the tasks; a listing that fails is tried again
- * after a task that worked. Until then only what this process stored and found is counted, and nothing is evicted.
+ * Usage is rebuilt from a listing of the backend after the start, beside the tasks; a listing that fails is tried
+ * again after a task that worked. Until then only what this process stored and found is counted, and nothing is
+ * evicted.
  *
- * Lock order: the adapter's mutex before the completions' one. Neither is held across a call to the backend, a callback or
- * a write to an eventfd.
+ * Lock order: the adapter's mutex before the completions' one. Neither is held across a call to the backend, a
+ * callback or a write to an eventfd.
  */
 #ifndef SRC_CONNECTOR_L2_ADAPTER_H
 #define SRC_CONNECTOR_L2_ADAPTER_H

@@ -190,7 +190,8 @@ static enum hfkv_status read_bucket(struct l2_reading *reading)
 	return status;
 }
 
-/* "plugin" and "native_plugin" carry the adapter's keys in adapter_params; which backend, the class name or a key tells. */
+/* "plugin" and "native_plugin" carry the adapter's keys in adapter_params; which backend, the class name or a
+ * key tells. */
 static enum hfkv_status find_plugin_kind(struct l2_reading *reading)
 {
 	const json_t *params = setting_raw(&reading->top, "adapter_params");

@@ -1,9 +1,9 @@
 /*
  * Which keys of an L2 adapter are locked, how often, and which are being deleted right now.
  *
- * A key found by a lookup is locked until the caller unlocks it as often. A key that is leaving cannot be locked, and a
- * locked key cannot begin to leave: so nothing that a caller counts on is deleted. Not thread-safe: the adapter's lock is
- * held in every call.
+ * A key found by a lookup is locked until the caller unlocks it as often. A key that is leaving cannot be locked,
+ * and a locked key cannot begin to leave: so nothing that a caller counts on is deleted. Not thread-safe: the
+ * adapter's lock is held in every call.
  */
 #ifndef SRC_CONNECTOR_L2_LOCKS_H
 #define SRC_CONNECTOR_L2_LOCKS_H

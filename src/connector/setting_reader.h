@@ -1,9 +1,9 @@
 /*
  * Typed reading of single settings out of a configuration tree, with errors that name key, value and expectation.
  *
- * A scope is an object and a prefix: setting "base_path" of scope "remote_storage_plugin.fs." is the object's member
- * "remote_storage_plugin.fs.base_path". Every reader leaves its output alone when the setting is absent or null, so
- * outputs start at their defaults and a later scope overrides an earlier one. Pure; any thread.
+ * A scope is an object and a prefix: setting "base_path" of scope "remote_storage_plugin.fs." is the object's
+ * member "remote_storage_plugin.fs.base_path". Every reader leaves its output alone when the setting is absent or
+ * null, so outputs start at their defaults and a later scope overrides an earlier one. Pure; any thread.
  */
 #ifndef SRC_CONNECTOR_SETTING_READER_H
 #define SRC_CONNECTOR_SETTING_READER_H

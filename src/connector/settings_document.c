@@ -168,7 +168,8 @@ enum hfkv_status hfkv_settings_parse(enum hfkv_settings_format format, const cha
 	return error_from_fault(parse_text(format, text, length, ret_settings, &fault), &fault, error);
 }
 
-/* The whole file in malloc'd memory; a file larger than any configuration is cut one byte past the limit, and so refused. */
+/* The whole file in malloc'd memory; a file larger than any configuration is cut one byte past the limit, and
+ * so refused. */
 static enum hfkv_status read_text(const char *file, char **ret_text, size_t *ret_length, struct fault *fault)
 {
 	CLEANUP(close_fd) int fd = open(file, O_RDONLY | O_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * What is inside a struct hfkv_settings (include/hfkv/hfkv_settings.h declares its functions): one tree, and which of the
- * two documents it is. Changed by one thread, then read by any.
+ * What is inside a struct hfkv_settings (include/hfkv/hfkv_settings.h declares its functions): one tree, and which
+ * of the two documents it is. Changed by one thread, then read by any.
  */
 #ifndef SRC_CONNECTOR_SETTINGS_DOCUMENT_H
 #define SRC_CONNECTOR_SETTINGS_DOCUMENT_H

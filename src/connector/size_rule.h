@@ -1,9 +1,9 @@
 /*
- * How large the body of a key must be, as a connector knows it: told (a number or a chunk table), learned from the buffers
- * of this process, or not known.
+ * How large the body of a key must be, as a connector knows it: told (a number or a chunk table), learned from the
+ * buffers of this process, or not known.
  *
- * A body is LMCache's metadata header, where one is used, and the tensor data. Learned sizes are kept per model, rank and
- * group of MP keys (spec section 1), the latest one counts, at most 4096 of them. Any thread.
+ * A body is LMCache's metadata header, where one is used, and the tensor data. Learned sizes are kept per model,
+ * rank and group of MP keys (spec section 1), the latest one counts, at most 4096 of them. Any thread.
  */
 #ifndef SRC_CONNECTOR_SIZE_RULE_H
 #define SRC_CONNECTOR_SIZE_RULE_H
@@ -34,8 +34,9 @@ bool size_rule_any_size(const struct size_rule *rule);
 /* The rule as the cache takes it; NULL when sizes were not told. Borrowed. */
 const struct kv_chunk_spec *size_rule_spec(const struct size_rule *rule);
 
-/* Whether a body of `body_bytes` may stand under `key`: OK, PARTIAL_KV_CHUNK, or OVERSIZE. Not known: any size above the
- * header's is OK. `for_store` leaves learned sizes out: a process may change its mind about what it stores. */
+/* Whether a body of `body_bytes` may stand under `key`: OK, PARTIAL_KV_CHUNK, or OVERSIZE. Not known: any size
+ * above the header's is OK. `for_store` leaves learned sizes out: a process may change its mind about what it
+ * stores. */
 enum hfkv_status size_rule_check(struct size_rule *rule, const char *key, uint64_t body_bytes, bool for_store);
 
 /* A buffer of `body_bytes` was stored or loaded under `key`. */

@@ -1,9 +1,9 @@
 /*
  * Batches of items run by a bounded number of threads over one kv_backend.
  *
- * A task is a batch in parts: threads take the next few items (kv_backend_step) until none is left, and the last to finish
- * reports the whole. So one big batch uses all threads, many small ones run beside each other, and a batch that is one
- * call to the backend (a bucket) is one thread's.
+ * A task is a batch in parts: threads take the next few items (kv_backend_step) until none is left, and the last
+ * to finish reports the whole. So one big batch uses all threads, many small ones run beside each other, and a
+ * batch that is one call to the backend (a bucket) is one thread's.
  *
  * Any thread. Nothing is called with a lock held.
  */
@@ -17,8 +17,8 @@
 struct task_engine;
 struct task;
 
-/* Called exactly once for each task taken, when no thread touches its items any more, from a thread of the engine or from
- * the submitter. Owns the task: ends with task_free. */
+/* Called exactly once for each task taken, when no thread touches its items any more, from a thread of the
+ * engine or from the submitter. Owns the task: ends with task_free. */
 typedef void (*task_done)(struct task *task, void *context);
 
 /* Made by task_engine_submit. Until done is called: read id and nothing else. */
@@ -36,7 +36,8 @@ struct task {
 MUST_CHECK enum hfkv_status task_engine_new(struct kv_backend *backend, size_t max_threads,
 					    struct task_engine **ret_engine);
 
-/* Gives up what waits (done is still called, with CANCELLED items), waits for what runs, ends the threads. NULL is fine. */
+/* Gives up what waits (done is still called, with CANCELLED items), waits for what runs, ends the threads. NULL
+ * is fine. */
 void task_engine_free(struct task_engine *engine);
 DEFINE_CLEANUP(task_engine_free, struct task_engine *);
 
@@ -61,8 +62,8 @@ MUST_CHECK enum hfkv_status task_engine_run(struct task_engine *engine, enum hfk
 					    struct hfkv_item *items, size_t count, int64_t timeout_ms,
 					    struct fault *fault);
 
-/* Runs `function` once on a thread of its own, one such after the other, or not at all when the engine ends first or 64
- * wait (false). It should end soon after *task_engine_stopping becomes true. */
+/* Runs `function` once on a thread of its own, one such after the other, or not at all when the engine ends
+ * first or 64 wait (false). It should end soon after *task_engine_stopping becomes true. */
 bool task_engine_run_aside(struct task_engine *engine, void (*function)(void *context), void *context);
 const atomic_bool *task_engine_stopping(const struct task_engine *engine);
 

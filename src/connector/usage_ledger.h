@@ -1,8 +1,9 @@
 /*
- * What an L2 adapter knows to be stored: bytes by key, in total and by cache salt, and how recently each key was used.
+ * What an L2 adapter knows to be stored: bytes by key, in total and by cache salt, and how recently each key was
+ * used.
  *
- * It counts a key once, however often it is stored. At most `max_keys` are kept: beyond, the least recently used is
- * forgotten, with its bytes. Not thread-safe: the adapter's lock is held in every call.
+ * It counts a key once, however often it is stored. At most `max_keys` are kept: beyond, the least recently used
+ * is forgotten, with its bytes. Not thread-safe: the adapter's lock is held in every call.
  */
 #ifndef SRC_CONNECTOR_USAGE_LEDGER_H
 #define SRC_CONNECTOR_USAGE_LEDGER_H
@@ -19,7 +20,8 @@ struct usage_ledger *usage_ledger_new(size_t max_keys);
 void usage_ledger_free(struct usage_ledger *ledger);
 DEFINE_CLEANUP(usage_ledger_free, struct usage_ledger *);
 
-/* Counts `key` with `bytes` (replacing what was counted for it) as the most recently used. True when it was not known. */
+/* Counts `key` with `bytes` (replacing what was counted for it) as the most recently used. True when it was not
+ * known. */
 bool usage_ledger_note(struct usage_ledger *ledger, const char *key, uint64_t bytes);
 /* As note for a key found in a listing: the least recently used of all, and nothing happens when it is known. */
 bool usage_ledger_note_oldest(struct usage_ledger *ledger, const char *key, uint64_t bytes);
@@ -31,7 +33,8 @@ uint64_t usage_ledger_forget(struct usage_ledger *ledger, const char *key);
 uint64_t usage_ledger_total_bytes(const struct usage_ledger *ledger);
 size_t usage_ledger_key_count(const struct usage_ledger *ledger);
 
-/* Visits keys from the least recently used on; the ledger must not change. Anything but OK ends it and is returned. */
+/* Visits keys from the least recently used on; the ledger must not change. Anything but OK ends it and is
+ * returned. */
 enum hfkv_status usage_ledger_visit_keys(const struct usage_ledger *ledger, hfkv_visit visit, void *context);
 /* Visits (salt, bytes), "" for keys without one. */
 enum hfkv_status usage_ledger_visit_salts(const struct usage_ledger *ledger, hfkv_visit visit, void *context);

@@ -1,6 +1,6 @@
 /*
- * A kv_backend in memory for tests of what stands above one: keys with sizes and times, calls that wait at a gate until the
- * test opens it, and failures on demand. Buffers are filled with the first byte of the key's hash field.
+ * A kv_backend in memory for tests of what stands above one: keys with sizes and times, calls that wait at a gate
+ * until the test opens it, and failures on demand. Buffers are filled with the first byte of the key's hash field.
  */
 #ifndef TESTS_UNIT_GATE_BACKEND_H
 #define TESTS_UNIT_GATE_BACKEND_H
