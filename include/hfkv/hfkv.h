@@ -3,7 +3,7 @@
  *
  * One include for the whole library:
  *     hfkv_settings.h    what LMCache's YAML or an L2 adapter's JSON says
- *     hfkv_connector.h   exists, put, get, remove, list on directories or a bucket; blocking, or submitted with one eventfd
+ *     hfkv_connector.h   exists, put, get, remove, list on directories or a bucket; blocking, or by one eventfd
  *     hfkv_l2.h          LMCache's multi-process adapter: locks, usage, eviction, three eventfds
  *
  * It is not a general file or object API: names are LMCache keys and bodies are whole KV chunks.

@@ -22,15 +22,22 @@ struct hfkv_connector;
 
 /* One key of a batch. The caller fills the first part with zeroes or values, the library fills the second. */
 struct hfkv_item {
-	const char *key;        /* LMCache's key string, UTF-8, NUL-terminated */
-	void *data;             /* put: the tensor bytes; get: where they go; else unused */
-	uint64_t length;        /* of data; get: exactly the bytes wanted, unless partial sizes are allowed (then the most) */
-	void *header;           /* put: LMCache's metadata header, written before data; get: where it goes; NULL: none */
-	uint64_t header_length; /* of header, 0 when NULL */
+	const char *key; /* LMCache's key string, UTF-8, NUL-terminated */
+	/* put: the tensor bytes; get: where they go; else unused. For a get, length is exactly the bytes
+	 * wanted, or, where partial sizes are allowed (full_chunks: false), the most. */
+	void *data;
+	uint64_t length;
+	/* LMCache's metadata header: put writes it before data, get fills it; NULL: none, and then a body that
+	 * has one goes to and from data as it is stored. */
+	void *header;
+	uint64_t header_length; /* 0 when header is NULL */
 
-	enum hfkv_status status; /* OK; NOT_FOUND for a miss, also of a chunk of the wrong size; BUSY: locked (L2 delete); ... */
-	uint64_t bytes;          /* put, get, exists: size of the tensor data; remove and L2 delete: bytes that were freed, if known */
-	int is_new;              /* L2 store: 1 when the key was not counted before (LMCache's listeners want new keys only) */
+	/* OK; NOT_FOUND for a miss, also of a chunk of the wrong size; BUSY for what is locked (L2 delete); ... */
+	enum hfkv_status status;
+	/* put, get, exists: size of the tensor data; L2 delete: what was counted for the key before. */
+	uint64_t bytes;
+	/* L2 store: 1 when the key was not counted before (LMCache's listeners want new keys only). */
+	int is_new;
 };
 
 enum hfkv_operation { HFKV_OP_EXISTS, HFKV_OP_PUT, HFKV_OP_GET, HFKV_OP_REMOVE };
@@ -42,10 +49,10 @@ enum hfkv_operation { HFKV_OP_EXISTS, HFKV_OP_PUT, HFKV_OP_GET, HFKV_OP_REMOVE }
 enum hfkv_status hfkv_connector_open(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
 				     struct hfkv_connector **ret_connector, struct hfkv_error *error);
 
-/* Stops taking work, gives up the batches that wait (their items read CANCELLED), lets running ones end, which
- * takes at most the connector's timeout. Batches that were not drained by now never are: when it returns, every
- * array is the caller's again, no thread of the library lives or touches it, and the eventfd is closed. NULL is
- * fine. */
+/* Stops taking work, gives up the batches that wait (their items read CANCELLED), lets running ones end: they have
+ * the connector's timeout, and a second for each 4 MiB that they move. Batches that were not drained by now never are:
+ * when it returns, every array is the caller's again, no thread of the library lives or touches it, and the eventfd is
+ * closed. NULL is fine. */
 void hfkv_connector_close(struct hfkv_connector *connector);
 
 /* Whether keys of this connector must carry a metadata header: its bytes, or 0. */
@@ -65,8 +72,9 @@ enum hfkv_status hfkv_connector_run(struct hfkv_connector *connector, enum hfkv_
 				    struct hfkv_error *error);
 
 /* How many of the first keys exist without a gap. Blocks. */
-enum hfkv_status hfkv_connector_contains_prefix(struct hfkv_connector *connector, struct hfkv_item *items, size_t count,
-						int64_t timeout_ms, size_t *ret_count, struct hfkv_error *error);
+enum hfkv_status hfkv_connector_contains_prefix(struct hfkv_connector *connector, struct hfkv_item *items,
+						size_t count, int64_t timeout_ms, size_t *ret_count,
+						struct hfkv_error *error);
 
 /* OK to go on; anything else ends the listing and is returned by it. `key` is borrowed during the visit. */
 typedef enum hfkv_status (*hfkv_visit)(void *context, const char *key, uint64_t bytes);
@@ -105,7 +113,8 @@ void hfkv_connector_cancel(struct hfkv_connector *connector, uint64_t id);
 
 /* Clears the eventfd, then moves up to `capacity` completions to `completions` (more left: the fd is readable
  * again). Each batch comes out once. Never blocks. */
-size_t hfkv_connector_drain(struct hfkv_connector *connector, struct hfkv_completion *completions, size_t capacity);
+size_t hfkv_connector_drain(struct hfkv_connector *connector, struct hfkv_completion *completions,
+			    size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -43,7 +43,7 @@ enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, stru
 
 struct hfkv_l2_result {
 	uint64_t task;
-	enum hfkv_status status; /* STORE: OK only when every item landed. LOOKUP, LOAD: OK when every item has an outcome */
+	enum hfkv_status status; /* OK: every item landed (STORE), or has an outcome of its own (LOOKUP, LOAD) */
 	uint64_t bytes;          /* of the items that are OK */
 	size_t ok_count;         /* items that are OK: stored, found and locked, loaded */
 	struct hfkv_item *items; /* the array submitted; per-item statuses are the bitmap */

@@ -42,7 +42,8 @@ enum hfkv_status hfkv_settings_parse(enum hfkv_settings_format format, const cha
 				     struct hfkv_settings **ret_settings, struct hfkv_error *error);
 
 /* As hfkv_settings_parse for a file; a name that ends in .json is JSON, anything else YAML. Blocks on the disk. */
-enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret_settings, struct hfkv_error *error);
+enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret_settings,
+				    struct hfkv_error *error);
 
 /* An empty LMCache configuration, to be filled with hfkv_settings_set. */
 enum hfkv_status hfkv_settings_new(struct hfkv_settings **ret_settings, struct hfkv_error *error);
@@ -67,10 +68,10 @@ void hfkv_settings_free(struct hfkv_settings *settings);
 struct hfkv_open_options {
 	size_t struct_bytes;       /* sizeof(struct hfkv_open_options), so that the structure can grow */
 	const char *plugin_name;   /* in-process: which instance; NULL: the first of our types */
-	uint64_t chunk_bytes;      /* tensor bytes of a full KV chunk as the host knows them; 0: the settings say, or nobody */
+	uint64_t chunk_bytes;      /* tensor bytes of a full KV chunk as the host knows them; 0: as set */
 	uint32_t header_groups;    /* tensor groups of LMCache's metadata header; 0: 1 */
 	int without_own_evictor;   /* L2: the host evicts (LMCache's controller) */
-	int literal_token_refused; /* L2: a "token" in the settings is refused, naming token_env (the host would log it) */
+	int literal_token_refused; /* L2: a "token" in the settings is refused, as the host would log it */
 	const char *endpoint;      /* NULL: HF_ENDPOINT, then the public Hub */
 	const char *token_env;     /* NULL: the settings' */
 	const char *token_file;    /* NULL: none */

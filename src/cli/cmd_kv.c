@@ -29,7 +29,8 @@ struct kv_options {
 enum { OPTION_PLUGIN = 0x2000, OPTION_TIMEOUT, OPTION_SIZE, OPTION_COUNT, OPTION_ROUNDS, OPTION_KEEP };
 
 static const struct argp_option kv_option_table[] = {
-	{ "config", 'c', "FILE", 0, "LMCache's YAML, or the JSON of an L2 adapter (a name that ends in .json)", 0 },
+	{ "config", 'c', "FILE", 0, "LMCache's YAML, or the JSON of an L2 adapter (a name that ends in .json)",
+	  0 },
 	{ "plugin", OPTION_PLUGIN, "NAME", 0, "Which of remote_storage_plugins (default: the first of ours)", 0 },
 	{ "timeout", OPTION_TIMEOUT, "S", 0, "The longest that an operation may take (default 30)", 0 },
 	{ "size", OPTION_SIZE, "BYTES", 0, "bench: bytes of a body (default: the full size, else 4M)", 1 },
@@ -70,10 +71,13 @@ static const struct argp_child kv_children[] = {
 	{ 0 },
 };
 static const struct argp kv_argp = {
-	.options = kv_option_table, .parser = kv_parse, .children = kv_children,
+	.options = kv_option_table,
+	.parser = kv_parse,
+	.children = kv_children,
 	.args_doc = "put KEY FILE\nget KEY FILE\nexists KEY...\nlist\nrm KEY...\nbench",
 	.doc = "Store and load KV chunks through the connector that an LMCache configuration describes."
-	       "\vFiles are bodies as stored, metadata header included; '-' is a standard stream. Exit code 3 when a key is not "
+	       "\vFiles are bodies as stored, metadata header included; '-' is a standard stream. Exit code 3 "
+	       "when a key is not "
 	       "there, 4 when a size rule refuses a body.",
 };
 
@@ -140,13 +144,15 @@ static int kv_put(struct hfkv_connector *connector, const struct kv_options *opt
 		return cli_fail(status, &fault);
 	CLEANUP(free_pointer) uint8_t *body = malloc(source.size_bytes ? source.size_bytes : 1);
 	if (!body)
-		return cli_fail(fault_set(&fault, HFKV_NO_MEMORY, "no memory for '%s'", options->arguments[1]), &fault);
+		return cli_fail(fault_set(&fault, HFKV_NO_MEMORY, "no memory for '%s'", options->arguments[1]),
+				&fault);
 	for (uint64_t at = 0; at < source.size_bytes;) {
 		ssize_t got = pread(fd, body + at, source.size_bytes - at, (off_t)at);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return cli_fail(fault_set_errno(&fault, got ? errno : EIO, "'%s'", options->arguments[1]), &fault);
+			return cli_fail(fault_set_errno(&fault, got ? errno : EIO, "'%s'", options->arguments[1]),
+					&fault);
 		at += (uint64_t)got;
 	}
 	struct hfkv_item item = { .key = options->arguments[0], .data = body, .length = source.size_bytes };
@@ -214,8 +220,8 @@ static void print_presence(const struct kv_options *options, const struct hfkv_i
 	for (size_t i = 0; i < options->count; i++) {
 		bool there = items[i].status == HFKV_OK;
 		if (list)
-			json_array_append_new(list, json_pack("{ss sb sI}", "key", items[i].key, "exists", there, "bytes",
-							      (json_int_t)items[i].bytes));
+			json_array_append_new(list, json_pack("{ss sb sI}", "key", items[i].key, "exists", there,
+							      "bytes", (json_int_t)items[i].bytes));
 		else
 			printf("%s\t%s\n", there ? "present" : "absent", items[i].key);
 	}
@@ -260,9 +266,10 @@ static enum hfkv_status add_listed(void *context, const char *key, uint64_t byte
 {
 	json_t *list = context;
 	if (list)
-		return json_array_append_new(list, json_pack("{ss sI}", "key", key, "bytes", (json_int_t)bytes)) == 0
-			       ? HFKV_OK
-			       : HFKV_NO_MEMORY;
+		return json_array_append_new(list, json_pack("{ss sI}", "key", key, "bytes", (json_int_t)bytes)) ==
+			       0
+			   ? HFKV_OK
+			   : HFKV_NO_MEMORY;
 	puts(key);
 	return HFKV_OK;
 }
@@ -283,13 +290,13 @@ static int kv_list(struct hfkv_connector *connector, const struct kv_options *op
 
 struct kv_verb {
 	const char *name;
-	size_t least, most; /* arguments */
+	size_t least, most;                                                             /* arguments */
 	int (*run)(struct hfkv_connector *connector, const struct kv_options *options); /* NULL: bench */
 };
 
 static const struct kv_verb kv_verbs[] = {
-	{ "put", 2, 2, kv_put },         { "get", 2, 2, kv_get },        { "exists", 1, SIZE_MAX, kv_exists },
-	{ "list", 0, 0, kv_list },       { "rm", 1, SIZE_MAX, kv_rm },   { "bench", 0, 0, NULL },
+	{ "put", 2, 2, kv_put },   { "get", 2, 2, kv_get },      { "exists", 1, SIZE_MAX, kv_exists },
+	{ "list", 0, 0, kv_list }, { "rm", 1, SIZE_MAX, kv_rm }, { "bench", 0, 0, NULL },
 };
 
 static int run_bench(const struct kv_options *options, const struct hfkv_settings *settings,
@@ -333,7 +340,10 @@ int cmd_kv(int argc, char **argv)
 		return cli_usage_error(argv[0], "no '%s': put, get, exists, list, rm or bench", options.verb);
 	if (options.count < verb->least || options.count > verb->most)
 		return cli_usage_error(argv[0], "%s takes %zu argument%s, not %zu", verb->name, verb->least,
-				       verb->least == 1 ? " or more" : verb->least == 0 ? "s" : "s", options.count);
+				       verb->least == 1   ? " or more"
+				       : verb->least == 0 ? "s"
+							  : "s",
+				       options.count);
 	if (!options.config_file)
 		return cli_usage_error(argv[0], "--config FILE is missing");
 	CLEANUP(hfkv_settings_freep) struct hfkv_settings *settings = NULL;

@@ -79,8 +79,8 @@ static void name_keys(const struct kv_bench_plan *plan, struct bench_round *roun
 			 is_mp ? "" : "@uint8");
 }
 
-static enum hfkv_status make_round(const struct kv_bench_plan *plan, uint64_t header_bytes, struct bench_round *round,
-				   struct hfkv_error *error)
+static enum hfkv_status make_round(const struct kv_bench_plan *plan, uint64_t header_bytes,
+				   struct bench_round *round, struct hfkv_error *error)
 {
 	round->names = calloc(plan->keys, sizeof(*round->names));
 	round->items = calloc(plan->keys, sizeof(*round->items));
@@ -90,7 +90,8 @@ static enum hfkv_status make_round(const struct kv_bench_plan *plan, uint64_t he
 	round->bytes = malloc(total);
 	round->back = malloc(total);
 	if (!round->names || !round->items || !round->bytes || !round->back)
-		return fail_with(error, HFKV_NO_MEMORY, "bench: not enough memory for one round; take fewer or smaller keys");
+		return fail_with(error, HFKV_NO_MEMORY,
+				 "bench: not enough memory for one round; take fewer or smaller keys");
 	name_keys(plan, round);
 	fill_random(round->bytes, total);
 	memset(round->back, 0, total); /* touched: the first writer does not pay for the pages */
@@ -102,7 +103,8 @@ static enum hfkv_status make_round(const struct kv_bench_plan *plan, uint64_t he
 static void aim_items(const struct kv_bench_plan *plan, struct bench_round *round, uint8_t *memory)
 {
 	for (uint64_t i = 0; i < plan->keys; i++)
-		round->items[i] = (struct hfkv_item){ .key = round->names[i], .data = memory + i * plan->body_bytes,
+		round->items[i] = (struct hfkv_item){ .key = round->names[i],
+						      .data = memory + i * plan->body_bytes,
 						      .length = plan->body_bytes };
 }
 
@@ -115,7 +117,7 @@ static enum hfkv_status run_step(const struct kv_bench_plan *plan, struct hfkv_c
 	aim_items(plan, round, step == STEP_STORE ? round->bytes : round->back);
 	double start = now_ms();
 	enum hfkv_status status =
-		hfkv_connector_run(connector, operations[step], round->items, plan->keys, 0, error);
+	    hfkv_connector_run(connector, operations[step], round->items, plan->keys, 0, error);
 	*ret_ms = now_ms() - start;
 	for (uint64_t i = 0; status == HFKV_OK && i < plan->keys; i++)
 		if (round->items[i].status != HFKV_OK)
@@ -143,10 +145,11 @@ static enum hfkv_status run_round(const struct kv_bench_plan *plan, double times
 	bool differs = status == HFKV_OK && memcmp(round.bytes, round.back, plan->keys * plan->body_bytes) != 0;
 	if (reader && !plan->keep) {
 		enum hfkv_status removed =
-			hfkv_connector_run(reader, HFKV_OP_REMOVE, round.items, plan->keys, 0, status ? NULL : error);
+		    hfkv_connector_run(reader, HFKV_OP_REMOVE, round.items, plan->keys, 0, status ? NULL : error);
 		status = status == HFKV_OK ? removed : status;
 	}
-	return differs ? fail_with(error, HFKV_CORRUPT, "bench: bytes came back different from what was stored") : status;
+	return differs ? fail_with(error, HFKV_CORRUPT, "bench: bytes came back different from what was stored")
+		       : status;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -180,8 +183,8 @@ static void print_result(const struct kv_bench_plan *plan, const double medians[
 		}
 		return;
 	}
-	json_t *result = json_pack("{sI sI sI}", "keys", (json_int_t)plan->keys, "bytes", (json_int_t)plan->body_bytes,
-				   "rounds", (json_int_t)plan->rounds);
+	json_t *result = json_pack("{sI sI sI}", "keys", (json_int_t)plan->keys, "bytes",
+				   (json_int_t)plan->body_bytes, "rounds", (json_int_t)plan->rounds);
 	for (int step = 0; result && step < STEP_COUNT; step++)
 		json_object_set_new(result, names[step], json_pack("{sf}", "median_ms", medians[step]));
 	json_print_line(result);
@@ -189,7 +192,7 @@ static void print_result(const struct kv_bench_plan *plan, const double medians[
 
 enum hfkv_status kv_bench_run(const struct kv_bench_plan *plan, struct hfkv_error *error)
 {
-	CLEANUP(free_pointer) double (*times)[STEP_COUNT] = calloc(plan->rounds, sizeof(*times));
+	CLEANUP(free_pointer) double(*times)[STEP_COUNT] = calloc(plan->rounds, sizeof(*times));
 	CLEANUP(free_pointer) double *scratch = calloc(plan->rounds, sizeof(*scratch));
 	if (!times || !scratch)
 		return fail_with(error, HFKV_NO_MEMORY, "bench: no memory for so many rounds");
@@ -200,7 +203,8 @@ enum hfkv_status kv_bench_run(const struct kv_bench_plan *plan, struct hfkv_erro
 	}
 	double medians[STEP_COUNT];
 	for (int step = 0; step < STEP_COUNT; step++)
-		medians[step] = median_ms((const double (*)[STEP_COUNT])times, plan->rounds, (enum bench_step)step, scratch);
+		medians[step] =
+		    median_ms((const double(*)[STEP_COUNT])times, plan->rounds, (enum bench_step)step, scratch);
 	print_result(plan, medians);
 	return HFKV_OK;
 }

@@ -31,7 +31,8 @@ static void names_done(struct names *names)
 }
 
 /* Encodes every key. Items without a name get their status here, and the fault of the first one. */
-static enum hfkv_status encode_names(struct hfkv_item *items, size_t count, struct names *names, struct fault *fault)
+static enum hfkv_status encode_names(struct hfkv_item *items, size_t count, struct names *names,
+				     struct fault *fault)
 {
 	names->count = count;
 	names->names = calloc(count, sizeof(*names->names));
@@ -41,7 +42,8 @@ static enum hfkv_status encode_names(struct hfkv_item *items, size_t count, stru
 	for (size_t i = 0; i < count; i++) {
 		items[i].status = key_to_object_name(items[i].key, &names->names[i]);
 		if (items[i].status != HFKV_OK && result == HFKV_OK)
-			result = fault_set(fault, items[i].status, "key '%.200s' has no object name", items[i].key);
+			result =
+			    fault_set(fault, items[i].status, "key '%.200s' has no object name", items[i].key);
 	}
 	return result;
 }
@@ -84,10 +86,12 @@ static enum hfkv_status bucket_exists(struct bucket_connector *bucket, struct hf
 }
 
 /* Refuses what the size rule refuses, and buffers with a header: objects hold tensor bytes only. */
-static enum hfkv_status check_put(struct bucket_connector *bucket, const struct hfkv_item *item, struct fault *fault)
+static enum hfkv_status check_put(struct bucket_connector *bucket, const struct hfkv_item *item,
+				  struct fault *fault)
 {
 	if (item->header && item->header_length > 0)
-		return fault_set(fault, HFKV_INVALID, "key '%.200s': objects of a bucket have no metadata header", item->key);
+		return fault_set(fault, HFKV_INVALID, "key '%.200s': objects of a bucket have no metadata header",
+				 item->key);
 	enum hfkv_status status = size_rule_check(bucket->parts.rule, item->key, item->length, true);
 	if (status == HFKV_OK)
 		return HFKV_OK;
@@ -95,8 +99,8 @@ static enum hfkv_status check_put(struct bucket_connector *bucket, const struct 
 			 (unsigned long long)item->length);
 }
 
-static enum hfkv_status send_puts(struct bucket_connector *bucket, struct hfkv_item *items, const struct names *names,
-				  struct deadline deadline, struct fault *fault)
+static enum hfkv_status send_puts(struct bucket_connector *bucket, struct hfkv_item *items,
+				  const struct names *names, struct deadline deadline, struct fault *fault)
 {
 	CLEANUP(free_pointer) struct object_put *puts = calloc(names->count, sizeof(*puts));
 	if (!puts)
@@ -121,8 +125,8 @@ static enum hfkv_status send_puts(struct bucket_connector *bucket, struct hfkv_i
 	return result;
 }
 
-static enum hfkv_status bucket_put(struct bucket_connector *bucket, struct hfkv_item *items, const struct names *names,
-				   struct deadline deadline, struct fault *fault)
+static enum hfkv_status bucket_put(struct bucket_connector *bucket, struct hfkv_item *items,
+				   const struct names *names, struct deadline deadline, struct fault *fault)
 {
 	enum hfkv_status result = HFKV_OK;
 	for (size_t i = 0; i < names->count; i++) {
@@ -136,8 +140,8 @@ static enum hfkv_status bucket_put(struct bucket_connector *bucket, struct hfkv_
 	return result == HFKV_OK ? sent : result;
 }
 
-static enum hfkv_status bucket_get(struct bucket_connector *bucket, struct hfkv_item *items, const struct names *names,
-				   struct deadline deadline, struct fault *fault)
+static enum hfkv_status bucket_get(struct bucket_connector *bucket, struct hfkv_item *items,
+				   const struct names *names, struct deadline deadline, struct fault *fault)
 {
 	CLEANUP(free_pointer) struct kv_cache_load *loads = calloc(names->count, sizeof(*loads));
 	if (!loads)
@@ -191,20 +195,17 @@ static enum hfkv_status run_named(struct bucket_connector *bucket, enum hfkv_ope
 				  struct fault *fault)
 {
 	switch (operation) {
-	case HFKV_OP_EXISTS:
-		return bucket_exists(bucket, items, names, deadline, fault);
-	case HFKV_OP_PUT:
-		return bucket_put(bucket, items, names, deadline, fault);
-	case HFKV_OP_GET:
-		return bucket_get(bucket, items, names, deadline, fault);
-	case HFKV_OP_REMOVE:
-		return bucket_remove(bucket, items, names, deadline, fault);
+	case HFKV_OP_EXISTS: return bucket_exists(bucket, items, names, deadline, fault);
+	case HFKV_OP_PUT: return bucket_put(bucket, items, names, deadline, fault);
+	case HFKV_OP_GET: return bucket_get(bucket, items, names, deadline, fault);
+	case HFKV_OP_REMOVE: return bucket_remove(bucket, items, names, deadline, fault);
 	}
 	return HFKV_BUG;
 }
 
-static enum hfkv_status bucket_run(struct kv_backend *backend, enum hfkv_operation operation, struct hfkv_item *items,
-				   size_t count, struct deadline deadline, struct fault *fault)
+static enum hfkv_status bucket_run(struct kv_backend *backend, enum hfkv_operation operation,
+				   struct hfkv_item *items, size_t count, struct deadline deadline,
+				   struct fault *fault)
 {
 	CLEANUP(names_done) struct names names = { NULL, count };
 	enum hfkv_status named = encode_names(items, count, &names, fault);
@@ -216,7 +217,7 @@ static enum hfkv_status bucket_run(struct kv_backend *backend, enum hfkv_operati
 	/* Until the operation sets them: an outcome that is not known is a failure, never a miss. */
 	set_all(items, &names, HFKV_NO_MEMORY);
 	enum hfkv_status status =
-		run_named(of(backend), operation, items, &names, deadline, named == HFKV_OK ? fault : NULL);
+	    run_named(of(backend), operation, items, &names, deadline, named == HFKV_OK ? fault : NULL);
 	return named == HFKV_OK ? status : named;
 }
 
@@ -267,7 +268,11 @@ static void bucket_free(struct kv_backend *backend, struct deadline deadline)
 }
 
 static const struct kv_backend_class bucket_class = {
-	.name = "hfbucket", .run = bucket_run, .list = bucket_list, .ping = bucket_ping, .step = bucket_step,
+	.name = "hfbucket",
+	.run = bucket_run,
+	.list = bucket_list,
+	.ping = bucket_ping,
+	.step = bucket_step,
 	.free = bucket_free,
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define PING_MAX_MS          5000
+#define PING_MAX_MS           5000
 #define BYTES_PER_MS_AT_LEAST (4 * 1024 * 1024 / 1000)
 
 struct hfkv_connector {
@@ -109,8 +109,9 @@ enum hfkv_status hfkv_connector_run(struct hfkv_connector *connector, enum hfkv_
 	return error_from_fault(status, &fault, error);
 }
 
-enum hfkv_status hfkv_connector_contains_prefix(struct hfkv_connector *connector, struct hfkv_item *items, size_t count,
-						int64_t timeout_ms, size_t *ret_count, struct hfkv_error *error)
+enum hfkv_status hfkv_connector_contains_prefix(struct hfkv_connector *connector, struct hfkv_item *items,
+						size_t count, int64_t timeout_ms, size_t *ret_count,
+						struct hfkv_error *error)
 {
 	enum hfkv_status status = hfkv_connector_run(connector, HFKV_OP_EXISTS, items, count, timeout_ms, error);
 	if (status != HFKV_OK)
@@ -140,7 +141,8 @@ enum hfkv_status hfkv_connector_list(struct hfkv_connector *connector, hfkv_visi
 	struct fault fault = FAULT_NONE;
 	struct plain_visit plain = { visit, context };
 	struct deadline deadline = deadline_after_ms(timeout_ms > 0 ? timeout_ms : connector->settings.timeout_ms);
-	enum hfkv_status status = kv_backend_list(connector->backend, visit_without_time, &plain, deadline, &fault);
+	enum hfkv_status status =
+	    kv_backend_list(connector->backend, visit_without_time, &plain, deadline, &fault);
 	return error_from_fault(status, &fault, error);
 }
 

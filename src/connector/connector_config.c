@@ -47,8 +47,10 @@ enum hfkv_status config_set_base_paths(struct connector_config *config, const ch
 		while (length > 0 && (start[length - 1] == ' ' || start[length - 1] == '\t'))
 			length--;
 		if (length == 0)
-			return fault_set(fault, HFKV_INVALID, "%s: an empty path in '%s'; give one directory or several with "
-					 "commas between", key, paths);
+			return fault_set(fault, HFKV_INVALID,
+					 "%s: an empty path in '%s'; give one directory or several with "
+					 "commas between",
+					 key, paths);
 		enum hfkv_status status = config_add_base_path(config, start, length);
 		if (status != HFKV_OK)
 			return status;
@@ -63,13 +65,14 @@ enum hfkv_status config_check_tmp_dir(const char *key, const char *relative_tmp_
 	if (!relative_tmp_dir)
 		return HFKV_OK;
 	if (relative_tmp_dir[0] == '/')
-		return fault_set(fault, HFKV_INVALID, "%s: '%s' is absolute; it must be relative to the base path", key,
-				 relative_tmp_dir);
+		return fault_set(fault, HFKV_INVALID, "%s: '%s' is absolute; it must be relative to the base path",
+				 key, relative_tmp_dir);
 	for (const char *part = relative_tmp_dir; *part;) {
 		size_t length = strcspn(part, "/");
 		if (length == 2 && part[0] == '.' && part[1] == '.')
-			return fault_set(fault, HFKV_INVALID, "%s: '%s' has a '..' in it; it must stay under the base path",
-					 key, relative_tmp_dir);
+			return fault_set(fault, HFKV_INVALID,
+					 "%s: '%s' has a '..' in it; it must stay under the base path", key,
+					 relative_tmp_dir);
 		part += length;
 		part += strspn(part, "/");
 	}
@@ -80,7 +83,8 @@ void config_warn_unknown(const char *prefix, const char *name, const char *const
 {
 	const char *nearest = nearest_word(name, known);
 	if (nearest)
-		log_warning("unknown setting '%s%s' (did you mean '%s%s'?), ignoring", prefix, name, prefix, nearest);
+		log_warning("unknown setting '%s%s' (did you mean '%s%s'?), ignoring", prefix, name, prefix,
+			    nearest);
 	else
 		log_warning("unknown setting '%s%s', ignoring", prefix, name);
 }
@@ -110,7 +114,8 @@ static enum hfkv_status apply_options(const struct hfkv_open_options *options, s
 		config->chunk_table = NULL;
 	}
 	if (config->chunk_bytes && config->chunk_table)
-		return fault_set(fault, HFKV_INVALID, "%s: chunk_bytes and chunk_table exclude each other", config->name);
+		return fault_set(fault, HFKV_INVALID, "%s: chunk_bytes and chunk_table exclude each other",
+				 config->name);
 	if (options->timeout_ms)
 		config->read_timeout_ms = config->timeout_ms;
 	if (!options->token_env)
@@ -123,21 +128,25 @@ static enum hfkv_status apply_options(const struct hfkv_open_options *options, s
 	return HFKV_OK;
 }
 
-static enum hfkv_status read_document(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
-				      struct connector_config *config, struct fault *fault)
+static enum hfkv_status read_document(const struct hfkv_settings *settings,
+				      const struct hfkv_open_options *options, struct connector_config *config,
+				      struct fault *fault)
 {
 	if (hfkv_settings_is_l2(settings))
 		return l2_config_read(settings, options, config, fault);
 	const char *name = options->plugin_name ? options->plugin_name : hfkv_settings_plugin_name(settings, 0);
 	if (!name)
-		return fault_set(fault, HFKV_INVALID, "the configuration names no connector of ours: remote_storage_plugins "
+		return fault_set(fault, HFKV_INVALID,
+				 "the configuration names no connector of ours: remote_storage_plugins "
 				 "needs 'fs' or 'hfbucket' (inside LMCache 'hfkv_fs' or 'hfkv_bucket')");
 	if (!is_our_plugin_name(name))
-		return fault_set(fault, HFKV_INVALID, "plugin '%s' is not of type fs, hfbucket, hfkv_fs or hfkv_bucket", name);
+		return fault_set(fault, HFKV_INVALID,
+				 "plugin '%s' is not of type fs, hfbucket, hfkv_fs or hfkv_bucket", name);
 	return inprocess_config_read(settings, name, config, fault);
 }
 
-enum hfkv_status connector_config_read(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
+enum hfkv_status connector_config_read(const struct hfkv_settings *settings,
+				       const struct hfkv_open_options *options,
 				       struct connector_config *ret_config, struct fault *fault)
 {
 	CLEANUP(connector_config_done) struct connector_config config;

@@ -68,16 +68,17 @@ MUST_CHECK enum hfkv_status connector_config_read(const struct hfkv_settings *se
 MUST_CHECK enum hfkv_status inprocess_config_read(const struct hfkv_settings *settings, const char *plugin_name,
 						  struct connector_config *config, struct fault *fault);
 MUST_CHECK enum hfkv_status l2_config_read(const struct hfkv_settings *settings,
-					   const struct hfkv_open_options *options, struct connector_config *config,
-					   struct fault *fault);
+					   const struct hfkv_open_options *options,
+					   struct connector_config *config, struct fault *fault);
 
 /* Adds path[0..length) as it is. */
 MUST_CHECK enum hfkv_status config_add_base_path(struct connector_config *config, const char *path, size_t length);
 /* Splits `paths` at commas, trims spaces, refuses empty ones. `key` is for messages. */
-MUST_CHECK enum hfkv_status config_set_base_paths(struct connector_config *config, const char *key, const char *paths,
-						  struct fault *fault);
+MUST_CHECK enum hfkv_status config_set_base_paths(struct connector_config *config, const char *key,
+						  const char *paths, struct fault *fault);
 /* Refuses an absolute directory and one with a `..` in it. */
-MUST_CHECK enum hfkv_status config_check_tmp_dir(const char *key, const char *relative_tmp_dir, struct fault *fault);
+MUST_CHECK enum hfkv_status config_check_tmp_dir(const char *key, const char *relative_tmp_dir,
+						 struct fault *fault);
 /* Warns of an unknown key, naming the nearest known one. `known` is NULL-terminated. */
 void config_warn_unknown(const char *prefix, const char *name, const char *const *known);
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#define DIRECT_ALIGN_BYTES  4096
-#define BOUNCE_BYTES        (1024 * 1024)
-#define TRANSFER_MAX_BYTES  (1024 * 1024 * 1024) /* below what read(2) and write(2) take at once */
+#define DIRECT_ALIGN_BYTES 4096
+#define BOUNCE_BYTES       (1024 * 1024)
+#define TRANSFER_MAX_BYTES (1024 * 1024 * 1024) /* below what read(2) and write(2) take at once */
 
 static bool wants_direct(struct fs_body_io *io, const struct fs_body *body)
 {
@@ -20,8 +20,9 @@ static bool wants_direct(struct fs_body_io *io, const struct fs_body *body)
 	if (body->header_bytes == 0 && body->data_bytes > 0 && body->data_bytes % io->direct_block_bytes == 0)
 		return true;
 	if (!atomic_exchange(&io->direct_warned, true))
-		log_warning("O_DIRECT needs sizes that are multiples of %llu bytes, not %llu: normal I/O, ignoring",
-			    (unsigned long long)io->direct_block_bytes, (unsigned long long)body->data_bytes);
+		log_warning(
+		    "O_DIRECT needs sizes that are multiples of %llu bytes, not %llu: normal I/O, ignoring",
+		    (unsigned long long)io->direct_block_bytes, (unsigned long long)body->data_bytes);
 	return false;
 }
 
@@ -65,7 +66,8 @@ static int64_t transfer_direct(int fd, char *memory, uint64_t length, bool write
 		char *from = bounce ? bounce : memory + done;
 		if (bounce && writes)
 			memcpy(bounce, memory + done, piece);
-		ssize_t moved = writes ? pwrite(fd, from, piece, (off_t)done) : pread(fd, from, piece, (off_t)done);
+		ssize_t moved =
+		    writes ? pwrite(fd, from, piece, (off_t)done) : pread(fd, from, piece, (off_t)done);
 		if (moved < 0 && errno == EINTR)
 			continue;
 		if (moved < 0)
@@ -183,7 +185,8 @@ static int64_t read_buffered(const struct fs_body_io *io, int fd, const struct f
 	if (body->header_bytes > 0)
 		parts[count++] = (struct iovec){ body->header, body->header_bytes };
 	if (body->data_bytes > (uint64_t)window)
-		parts[count++] = (struct iovec){ (char *)body->data + window, body->data_bytes - (uint64_t)window };
+		parts[count++] =
+		    (struct iovec){ (char *)body->data + window, body->data_bytes - (uint64_t)window };
 	parts[count++] = (struct iovec){ &probe, 1 };
 	int64_t rest = read_parts(fd, parts, parts + count, (uint64_t)window);
 	return rest < 0 ? rest : window + rest;

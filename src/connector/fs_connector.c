@@ -40,7 +40,8 @@ static bool header_fits(const void *header, uint64_t data_bytes)
 }
 
 /* Whether a file of `size` at `path` is a whole chunk of `key`. Where sizes are not told, the header tells. */
-static enum hfkv_status check_file(struct fs_connector *connector, const char *key, const char *path, uint64_t size)
+static enum hfkv_status check_file(struct fs_connector *connector, const char *key, const char *path,
+				   uint64_t size)
 {
 	if (size_rule_check(connector->rule, key, size, false) != HFKV_OK)
 		return HFKV_NOT_FOUND;
@@ -87,8 +88,8 @@ static enum hfkv_status check_buffers(struct fs_connector *connector, const stru
 	uint64_t header_bytes = size_rule_header_bytes(connector->rule);
 	uint64_t given_header = item->header ? item->header_length : 0;
 	if (given_header != 0 && given_header != header_bytes)
-		return fault_set(fault, HFKV_INVALID, "key '%.200s': a header of %llu bytes where %llu belong", item->key,
-				 (unsigned long long)given_header, (unsigned long long)header_bytes);
+		return fault_set(fault, HFKV_INVALID, "key '%.200s': a header of %llu bytes where %llu belong",
+				 item->key, (unsigned long long)given_header, (unsigned long long)header_bytes);
 	uint64_t total = given_header + item->length;
 	enum hfkv_status status = size_rule_check(connector->rule, item->key, total, for_store);
 	if (status != HFKV_OK)
@@ -98,8 +99,9 @@ static enum hfkv_status check_buffers(struct fs_connector *connector, const stru
 		return HFKV_OK;
 	if (header_fits(given_header ? item->header : item->data, total - header_bytes))
 		return HFKV_OK;
-	return fault_set(fault, HFKV_INVALID, "key '%.200s': the metadata header does not tell the data's %llu bytes",
-			 item->key, (unsigned long long)(total - header_bytes));
+	return fault_set(fault, HFKV_INVALID,
+			 "key '%.200s': the metadata header does not tell the data's %llu bytes", item->key,
+			 (unsigned long long)(total - header_bytes));
 }
 
 static bool is_there(const char *path, uint64_t size)
@@ -151,9 +153,8 @@ static enum hfkv_status get_one(struct fs_connector *connector, struct hfkv_item
 {
 	char path[PATH_MAX];
 	bool any_size = size_rule_any_size(connector->rule);
-	enum hfkv_status status = any_size || !size_rule_spec(connector->rule)
-					  ? HFKV_OK
-					  : check_buffers(connector, item, false, fault);
+	enum hfkv_status status =
+	    any_size || !size_rule_spec(connector->rule) ? HFKV_OK : check_buffers(connector, item, false, fault);
 	if (status == HFKV_OK)
 		status = fs_paths_file(connector->paths, item->key, path, fault);
 	if (status != HFKV_OK)
@@ -187,18 +188,14 @@ static enum hfkv_status remove_one(struct fs_connector *connector, struct hfkv_i
 
 /* ---- the backend ---- */
 
-static enum hfkv_status run_one(struct fs_connector *connector, enum hfkv_operation operation, struct hfkv_item *item,
-				struct fault *fault)
+static enum hfkv_status run_one(struct fs_connector *connector, enum hfkv_operation operation,
+				struct hfkv_item *item, struct fault *fault)
 {
 	switch (operation) {
-	case HFKV_OP_EXISTS:
-		return exists_one(connector, item, fault);
-	case HFKV_OP_PUT:
-		return put_one(connector, item, fault);
-	case HFKV_OP_GET:
-		return get_one(connector, item, fault);
-	case HFKV_OP_REMOVE:
-		return remove_one(connector, item, fault);
+	case HFKV_OP_EXISTS: return exists_one(connector, item, fault);
+	case HFKV_OP_PUT: return put_one(connector, item, fault);
+	case HFKV_OP_GET: return get_one(connector, item, fault);
+	case HFKV_OP_REMOVE: return remove_one(connector, item, fault);
 	}
 	return HFKV_BUG;
 }
@@ -219,8 +216,8 @@ static enum hfkv_status fs_run(struct kv_backend *backend, enum hfkv_operation o
 
 /* A directory entry as a listing shows it, when it is a whole chunk of our family in the directory where it
  * belongs. */
-static enum hfkv_status visit_entry(struct fs_connector *connector, size_t n, const char *name, kv_backend_visit visit,
-				    void *context)
+static enum hfkv_status visit_entry(struct fs_connector *connector, size_t n, const char *name,
+				    kv_backend_visit visit, void *context)
 {
 	CLEANUP(free_pointer) char *key = NULL;
 	if (!is_data_file_name(name) || key_from_file_name(name, &key) != HFKV_OK ||
@@ -234,7 +231,8 @@ static enum hfkv_status visit_entry(struct fs_connector *connector, size_t n, co
 	    check_file(connector, key, path, (uint64_t)info.st_size) != HFKV_OK)
 		return HFKV_OK;
 	int64_t modified_at_ms = info.st_mtim.tv_sec * 1000LL + info.st_mtim.tv_nsec / 1000000;
-	return visit(context, key, (uint64_t)info.st_size - size_rule_header_bytes(connector->rule), modified_at_ms);
+	return visit(context, key, (uint64_t)info.st_size - size_rule_header_bytes(connector->rule),
+		     modified_at_ms);
 }
 
 static enum hfkv_status list_base(struct fs_connector *connector, size_t n, kv_backend_visit visit, void *context,
@@ -299,7 +297,12 @@ static void fs_free(struct kv_backend *backend, struct deadline deadline)
 }
 
 static const struct kv_backend_class fs_class = {
-	.name = "fs", .run = fs_run, .list = fs_list, .ping = fs_ping, .step = fs_step, .free = fs_free,
+	.name = "fs",
+	.run = fs_run,
+	.list = fs_list,
+	.ping = fs_ping,
+	.step = fs_step,
+	.free = fs_free,
 };
 
 /* A mount of ours takes whole chunks only, whatever the connector is told. */
@@ -311,8 +314,10 @@ static enum hfkv_status check_mounts(struct fs_connector *connector, const struc
 		enum fs_mount_type type = fs_mount_type_of(base);
 		connector->on_fuse |= type != FS_MOUNT_ORDINARY;
 		if (type == FS_MOUNT_HFKV && !config->full_chunks)
-			return fault_set(fault, HFKV_INVALID, "full_chunks: false does not go with base path '%s', an hfkv "
-					 "mount, which stores full KV chunks only", base);
+			return fault_set(fault, HFKV_INVALID,
+					 "full_chunks: false does not go with base path '%s', an hfkv "
+					 "mount, which stores full KV chunks only",
+					 base);
 	}
 	return HFKV_OK;
 }
@@ -337,8 +342,8 @@ enum hfkv_status fs_connector_new(const struct connector_config *config, struct 
 	if (!connector)
 		return HFKV_NO_MEMORY;
 	connector->backend = (struct kv_backend){ &fs_class, config->multi_process };
-	enum hfkv_status status = fs_paths_new(config->base_paths, config->base_path_count, config->relative_tmp_dir,
-					       &connector->paths, fault);
+	enum hfkv_status status = fs_paths_new(config->base_paths, config->base_path_count,
+					       config->relative_tmp_dir, &connector->paths, fault);
 	if (status == HFKV_OK)
 		status = fs_paths_prepare(connector->paths, fault);
 	if (status == HFKV_OK)

@@ -19,7 +19,8 @@ static bool is_our_mount(const char *line, dev_t device)
 	unsigned major_number, minor_number;
 	const char *type = strstr(line, " - ");
 	return type && sscanf(line, "%*u %*u %u:%u", &major_number, &minor_number) == 2 &&
-	       makedev(major_number, minor_number) == device && strncmp(type + 3, OUR_TYPE " ", strlen(OUR_TYPE) + 1) == 0;
+	       makedev(major_number, minor_number) == device &&
+	       strncmp(type + 3, OUR_TYPE " ", strlen(OUR_TYPE) + 1) == 0;
 }
 
 enum fs_mount_type fs_mount_type_of(const char *directory)

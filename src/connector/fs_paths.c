@@ -30,7 +30,8 @@ static enum hfkv_status fill_directory(struct fs_directory *directory, const cha
 {
 	size_t length = strlen(base) + (tmp_dir ? strlen(tmp_dir) + 1 : 0);
 	if (length > BASE_MAX_BYTES)
-		return fault_set(fault, HFKV_INVALID, "base path '%.100s...': longer than %d bytes", base, BASE_MAX_BYTES);
+		return fault_set(fault, HFKV_INVALID, "base path '%.100s...': longer than %d bytes", base,
+				 BASE_MAX_BYTES);
 	directory->base = strdup(base);
 	if (!directory->base)
 		return HFKV_NO_MEMORY;
@@ -53,7 +54,8 @@ enum hfkv_status fs_paths_new(char *const *base_paths, size_t count, const char 
 	if (getrandom(&paths->process_tag, sizeof(paths->process_tag), 0) != sizeof(paths->process_tag))
 		return fault_set_errno(fault, errno, "random bytes for temporary names");
 	for (size_t i = 0; i < count; i++) {
-		enum hfkv_status status = fill_directory(&paths->directories[i], base_paths[i], relative_tmp_dir, fault);
+		enum hfkv_status status =
+		    fill_directory(&paths->directories[i], base_paths[i], relative_tmp_dir, fault);
 		if (status != HFKV_OK)
 			return status;
 	}
@@ -159,7 +161,8 @@ size_t fs_paths_choose(const struct fs_paths *paths, const char *key)
 	return remainder;
 }
 
-enum hfkv_status fs_paths_file(const struct fs_paths *paths, const char *key, char path[PATH_MAX], struct fault *fault)
+enum hfkv_status fs_paths_file(const struct fs_paths *paths, const char *key, char path[PATH_MAX],
+			       struct fault *fault)
 {
 	CLEANUP(free_pointer) char *name = NULL;
 	enum hfkv_status status = key_to_file_name(key, &name);
@@ -178,6 +181,6 @@ enum hfkv_status fs_paths_file(const struct fs_paths *paths, const char *key, ch
 void fs_paths_temporary(struct fs_paths *paths, size_t n, char path[PATH_MAX])
 {
 	uint64_t number = atomic_fetch_add(&paths->next_temporary, 1);
-	snprintf(path, PATH_MAX, "%s/" FS_TEMPORARY_PREFIX "%016llx-%llx" FS_TEMPORARY_SUFFIX, paths->directories[n].tmp,
-		 (unsigned long long)paths->process_tag, (unsigned long long)number);
+	snprintf(path, PATH_MAX, "%s/" FS_TEMPORARY_PREFIX "%016llx-%llx" FS_TEMPORARY_SUFFIX,
+		 paths->directories[n].tmp, (unsigned long long)paths->process_tag, (unsigned long long)number);
 }

@@ -25,7 +25,8 @@ size_t fs_sweep_directory(const char *directory, int64_t now_ms, const atomic_bo
 	while (!atomic_load(stop) && (entry = readdir(stream))) {
 		struct stat info;
 		if (!is_temporary_name(entry->d_name) ||
-		    fstatat(dirfd(stream), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(info.st_mode))
+		    fstatat(dirfd(stream), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(info.st_mode))
 			continue;
 		int64_t modified_ms = info.st_mtim.tv_sec * 1000LL + info.st_mtim.tv_nsec / 1000000;
 		if (now_ms - modified_ms > FS_SWEEP_AGE_MS && unlinkat(dirfd(stream), entry->d_name, 0) == 0)

@@ -22,10 +22,9 @@
 #define FUSE_THREADS   16
 #define BUCKET_THREADS 8
 
-#define SHARED_MEMORY      "/dev/shm"
-#define STAGED_CHUNKS_MIN  4
+#define SHARED_MEMORY       "/dev/shm"
+#define STAGED_CHUNKS_MIN   4
 #define CHUNK_BYTES_ASSUMED (16 * 1024 * 1024)
-
 
 const char *hfkv_version(void)
 {
@@ -94,7 +93,8 @@ static bool shared_memory_holds(uint64_t chunk_bytes)
 {
 	struct statvfs room;
 	uint64_t one = chunk_bytes ? chunk_bytes : CHUNK_BYTES_ASSUMED;
-	return statvfs(SHARED_MEMORY, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize >= STAGED_CHUNKS_MIN * one;
+	return statvfs(SHARED_MEMORY, &room) == 0 &&
+	       (uint64_t)room.f_bavail * room.f_frsize >= STAGED_CHUNKS_MIN * one;
 }
 
 static const char *environment_or(const char *name, const char *otherwise)
@@ -170,8 +170,9 @@ static void kv_backend_drop(struct kv_backend *backend)
 }
 DEFINE_CLEANUP(kv_backend_drop, struct kv_backend *);
 
-static enum hfkv_status open_backend(const struct connector_config *config, const struct hfkv_open_options *options,
-				     struct kv_backend **ret_backend, struct fault *fault)
+static enum hfkv_status open_backend(const struct connector_config *config,
+				     const struct hfkv_open_options *options, struct kv_backend **ret_backend,
+				     struct fault *fault)
 {
 	struct size_rule_settings rule_settings = {
 		.chunk_bytes = config->chunk_bytes,
@@ -219,7 +220,8 @@ static void sweep_l2(void *l2)
 	fs_connector_sweep(l2_adapter_backend(l2), l2_adapter_stopping(l2));
 }
 
-static enum hfkv_status open_connector(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
+static enum hfkv_status open_connector(const struct hfkv_settings *settings,
+				       const struct hfkv_open_options *options,
 				       struct hfkv_connector **ret_connector, struct fault *fault)
 {
 	CLEANUP(connector_config_done) struct connector_config config = { 0 };

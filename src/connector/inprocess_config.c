@@ -10,12 +10,29 @@
 #define PLUGIN_PREFIX "remote_storage_plugin."
 
 /* Known under remote_storage_plugin.<name>. ; module_path and class_name are LMCache's. */
-static const char *const fs_keys[] = { "base_path", "chunk_bytes", "chunk_table", "full_chunks", "save_chunk_meta",
-				       "fs_connector_relative_tmp_dir", "fs_connector_read_ahead_size",
-				       "fs_connector_use_odirect", "module_path", "class_name", NULL };
-static const char *const bucket_keys[] = { "bucket_handle", "token_env", "token", "create_bucket_if_missing",
-					   "download_tmp_dir", "metadata_cache_ttl_secs", "chunk_bytes", "chunk_table",
-					   "save_chunk_meta", "module_path", "class_name", NULL };
+static const char *const fs_keys[] = { "base_path",
+				       "chunk_bytes",
+				       "chunk_table",
+				       "full_chunks",
+				       "save_chunk_meta",
+				       "fs_connector_relative_tmp_dir",
+				       "fs_connector_read_ahead_size",
+				       "fs_connector_use_odirect",
+				       "module_path",
+				       "class_name",
+				       NULL };
+static const char *const bucket_keys[] = { "bucket_handle",
+					   "token_env",
+					   "token",
+					   "create_bucket_if_missing",
+					   "download_tmp_dir",
+					   "metadata_cache_ttl_secs",
+					   "chunk_bytes",
+					   "chunk_table",
+					   "save_chunk_meta",
+					   "module_path",
+					   "class_name",
+					   NULL };
 static const char *const fs_global_keys[] = { "fs_connector_relative_tmp_dir", "fs_connector_read_ahead_size",
 					      "fs_connector_use_odirect", NULL };
 
@@ -50,7 +67,8 @@ static void warn_of_unknown_keys(const struct reading *reading, const char *cons
 {
 	const char *key, *name = reading->config->name;
 	json_t *value;
-	json_object_foreach(reading->settings->extra_config, key, value) {
+	json_object_foreach(reading->settings->extra_config, key, value)
+	{
 		if (reading->config->kind == CONNECTOR_FS && strncmp(key, "fs_connector_", 13) == 0) {
 			bool is_known = false;
 			for (const char *const *word = fs_global_keys; *word; word++)
@@ -62,7 +80,8 @@ static void warn_of_unknown_keys(const struct reading *reading, const char *cons
 			continue;
 		const char *owner = owner_of(reading->settings, name, key);
 		if (!owner && is_our_plugin_name(key + strlen(PLUGIN_PREFIX)))
-			log_warning("setting '%s' belongs to no connector in remote_storage_plugins, ignoring", key);
+			log_warning("setting '%s' belongs to no connector in remote_storage_plugins, ignoring",
+				    key);
 		if (!owner || strcmp(owner, name) != 0)
 			continue;
 		const char *setting = key + strlen(PLUGIN_PREFIX) + strlen(name) + 1;
@@ -95,8 +114,10 @@ static enum hfkv_status read_base_paths(struct reading *reading)
 	if (status != HFKV_OK)
 		return status;
 	if (!paths)
-		return fault_set(reading->fault, HFKV_INVALID, "%sbase_path: missing; give the directory (or several with "
-				 "commas between)", reading->own.prefix);
+		return fault_set(reading->fault, HFKV_INVALID,
+				 "%sbase_path: missing; give the directory (or several with "
+				 "commas between)",
+				 reading->own.prefix);
 	char key[512];
 	snprintf(key, sizeof(key), "%sbase_path", reading->own.prefix);
 	return config_set_base_paths(reading->config, key, paths, reading->fault);
@@ -118,15 +139,18 @@ static enum hfkv_status read_both_text(struct reading *reading, const char *name
 static enum hfkv_status read_both_count(struct reading *reading, const char *name, uint64_t *value)
 {
 	enum hfkv_status status = setting_count(&reading->extra, name, 1, INT64_MAX, value, reading->fault);
-	return status == HFKV_OK ? setting_count(&reading->own, name, 1, INT64_MAX, value, reading->fault) : status;
+	return status == HFKV_OK ? setting_count(&reading->own, name, 1, INT64_MAX, value, reading->fault)
+				 : status;
 }
 
 static enum hfkv_status refuse_with_full_chunks(const struct reading *reading, const char *key)
 {
-	const char *remedy = reading->config->kind == CONNECTOR_FS ? ", or set full_chunks: false on an ordinary directory"
-								   : "";
-	return fault_set(reading->fault, HFKV_INVALID, "%s: true does not go with connector '%s', which stores full KV chunks "
-			 "only; set it to false%s", key, reading->config->name, remedy);
+	const char *remedy =
+	    reading->config->kind == CONNECTOR_FS ? ", or set full_chunks: false on an ordinary directory" : "";
+	return fault_set(reading->fault, HFKV_INVALID,
+			 "%s: true does not go with connector '%s', which stores full KV chunks "
+			 "only; set it to false%s",
+			 key, reading->config->name, remedy);
 }
 
 static enum hfkv_status check_full_chunks(const struct reading *reading)
@@ -139,9 +163,10 @@ static enum hfkv_status check_full_chunks(const struct reading *reading)
 		return refuse_with_full_chunks(reading, "use_layerwise");
 	const json_t *serde = setting_raw(&reading->top, "remote_serde");
 	if (serde && (!json_is_string(serde) || strcmp(json_string_value(serde), "naive") != 0))
-		return setting_refuse(&reading->top, "remote_serde", serde,
-				      "'naive': another serde changes the size of KV chunks, and full chunks only are stored",
-				      reading->fault);
+		return setting_refuse(
+		    &reading->top, "remote_serde", serde,
+		    "'naive': another serde changes the size of KV chunks, and full chunks only are stored",
+		    reading->fault);
 	return HFKV_OK;
 }
 
@@ -153,7 +178,8 @@ static enum hfkv_status read_fs(struct reading *reading)
 	if (status == HFKV_OK)
 		status = read_both_text(reading, "fs_connector_relative_tmp_dir", &config->relative_tmp_dir);
 	if (status == HFKV_OK)
-		status = config_check_tmp_dir("fs_connector_relative_tmp_dir", config->relative_tmp_dir, reading->fault);
+		status = config_check_tmp_dir("fs_connector_relative_tmp_dir", config->relative_tmp_dir,
+					      reading->fault);
 	if (status == HFKV_OK)
 		status = read_both_count(reading, "fs_connector_read_ahead_size", &config->read_ahead_bytes);
 	if (status == HFKV_OK)
@@ -164,7 +190,8 @@ static enum hfkv_status read_fs(struct reading *reading)
 		status = read_both_bool(reading, "full_chunks", &config->full_chunks);
 	config->save_chunk_meta |= reading->layerwise; /* LMCache forces it on */
 	if (status == HFKV_OK && config->use_odirect && config->save_chunk_meta) {
-		log_warning("fs_connector_use_odirect: off, as save_chunk_meta makes file sizes unaligned, ignoring");
+		log_warning(
+		    "fs_connector_use_odirect: off, as save_chunk_meta makes file sizes unaligned, ignoring");
 		config->use_odirect = false;
 	}
 	return status;
@@ -190,14 +217,17 @@ static enum hfkv_status read_bucket(struct reading *reading)
 	double ttl_secs = (double)config->metadata_ttl_ms / 1000;
 	enum hfkv_status status = setting_text(&reading->own, "bucket_handle", &config->bucket_handle, fault);
 	if (status == HFKV_OK && !config->bucket_handle)
-		return fault_set(fault, HFKV_INVALID, "%sbucket_handle: missing; give hf://buckets/<namespace>/<bucket>"
-				 "[/<prefix>]", reading->own.prefix);
+		return fault_set(fault, HFKV_INVALID,
+				 "%sbucket_handle: missing; give hf://buckets/<namespace>/<bucket>"
+				 "[/<prefix>]",
+				 reading->own.prefix);
 	if (status == HFKV_OK)
 		status = setting_text(&reading->own, "token_env", &config->token_env, fault);
 	if (status == HFKV_OK)
 		status = read_token(reading);
 	if (status == HFKV_OK)
-		status = setting_bool(&reading->own, "create_bucket_if_missing", &config->create_bucket_if_missing, fault);
+		status = setting_bool(&reading->own, "create_bucket_if_missing", &config->create_bucket_if_missing,
+				      fault);
 	if (status == HFKV_OK)
 		status = setting_text(&reading->own, "download_tmp_dir", &config->download_tmp_dir, fault);
 	if (status == HFKV_OK)
@@ -226,7 +256,8 @@ static enum hfkv_status read_common(struct reading *reading)
 	if (status == HFKV_OK)
 		status = setting_bool(&reading->top, "local_cpu", &local_cpu, fault);
 	if (status == HFKV_OK)
-		status = setting_number(&reading->top, "blocking_timeout_secs", 0.001, 86400, &blocking_secs, fault);
+		status =
+		    setting_number(&reading->top, "blocking_timeout_secs", 0.001, 86400, &blocking_secs, fault);
 	if (status == HFKV_OK)
 		status = read_both_count(reading, "chunk_bytes", &config->chunk_bytes);
 	if (status == HFKV_OK)

@@ -21,16 +21,18 @@ static enum hfkv_status check_mp_key(enum hfkv_operation operation, enum key_fam
 				     struct fault *fault)
 {
 	if (family == KEY_FAMILY_NON_MP)
-		return fault_set(fault, HFKV_INVALID, "key '%.200s' is of LMCache's in-process form; an L2 adapter takes "
-				 MP_FORM, key);
+		return fault_set(fault, HFKV_INVALID,
+				 "key '%.200s' is of LMCache's in-process form; an L2 adapter takes " MP_FORM,
+				 key);
 	if (family == KEY_FAMILY_OTHER)
 		return fault_set(fault, HFKV_INVALID, "key '%.200s' is no LMCache key: " MP_FORM, key);
 	if (family == KEY_FAMILY_MP_OLD && operation == HFKV_OP_PUT)
-		return fault_set(fault, HFKV_INVALID, "key '%.200s' has no object group; the old form is only read: " MP_FORM,
-				 key);
+		return fault_set(fault, HFKV_INVALID,
+				 "key '%.200s' has no object group; the old form is only read: " MP_FORM, key);
 	const char *salt = salt_of(key);
 	if (salt && strpbrk(salt, "/\\"))
-		return fault_set(fault, HFKV_INVALID, "key '%.200s': a cache salt holds no slash and no backslash", key);
+		return fault_set(fault, HFKV_INVALID, "key '%.200s': a cache salt holds no slash and no backslash",
+				 key);
 	return HFKV_OK;
 }
 
@@ -46,8 +48,10 @@ enum hfkv_status kv_backend_check_key(bool multi_process, enum hfkv_operation op
 		return HFKV_OK;
 	if (family == KEY_FAMILY_OTHER)
 		return fault_set(fault, HFKV_INVALID, "key '%.200s' is no LMCache key: " NON_MP_FORM, key);
-	return fault_set(fault, HFKV_INVALID, "key '%.200s' is of LMCache's multi-process form; an in-process connector "
-			 "takes " NON_MP_FORM, key);
+	return fault_set(fault, HFKV_INVALID,
+			 "key '%.200s' is of LMCache's multi-process form; an in-process connector "
+			 "takes " NON_MP_FORM,
+			 key);
 }
 
 /* Clears outputs, marks bad keys. How many good ones stand before the first bad one; `count` when all are good. */
@@ -59,8 +63,8 @@ static size_t check_items(struct kv_backend *backend, enum hfkv_operation operat
 		items[i].bytes = 0;
 		items[i].is_new = 0;
 		bool is_first = good == count;
-		items[i].status = kv_backend_check_key(backend->multi_process, operation, items[i].key,
-						       is_first ? fault : NULL);
+		items[i].status =
+		    kv_backend_check_key(backend->multi_process, operation, items[i].key, is_first ? fault : NULL);
 		if (items[i].status != HFKV_OK && is_first)
 			good = i;
 	}
@@ -82,7 +86,8 @@ enum hfkv_status kv_backend_run(struct kv_backend *backend, enum hfkv_operation 
 			end++;
 		enum hfkv_status status = HFKV_OK;
 		if (end > start)
-			status = backend->class->run(backend, operation, items + start, end - start, deadline, NULL);
+			status =
+			    backend->class->run(backend, operation, items + start, end - start, deadline, NULL);
 		if (status != HFKV_OK && status != HFKV_INVALID)
 			result = status;
 		start = end + 1;

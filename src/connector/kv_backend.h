@@ -19,7 +19,8 @@ struct kv_backend;
 
 /* One key of a listing, borrowed during the visit. OK to go on; anything else ends the listing and is returned
  * by it. */
-typedef enum hfkv_status (*kv_backend_visit)(void *context, const char *key, uint64_t bytes, int64_t modified_at_ms);
+typedef enum hfkv_status (*kv_backend_visit)(void *context, const char *key, uint64_t bytes,
+					     int64_t modified_at_ms);
 
 /* Written to the implementer. */
 struct kv_backend_class {
@@ -61,7 +62,8 @@ MUST_CHECK enum hfkv_status kv_backend_run(struct kv_backend *backend, enum hfkv
 					   struct fault *fault);
 MUST_CHECK enum hfkv_status kv_backend_list(struct kv_backend *backend, kv_backend_visit visit, void *context,
 					    struct deadline deadline, struct fault *fault);
-MUST_CHECK enum hfkv_status kv_backend_ping(struct kv_backend *backend, struct deadline deadline, struct fault *fault);
+MUST_CHECK enum hfkv_status kv_backend_ping(struct kv_backend *backend, struct deadline deadline,
+					    struct fault *fault);
 size_t kv_backend_step(const struct kv_backend *backend, enum hfkv_operation operation);
 /* NULL is fine. */
 void kv_backend_free(struct kv_backend *backend, struct deadline deadline);

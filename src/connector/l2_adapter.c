@@ -265,7 +265,7 @@ enum hfkv_status hfkv_l2_delete(struct hfkv_l2 *l2, struct hfkv_item *items, siz
 {
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		l2_delete_unlocked(l2, items, count, timeout_ms > 0 ? timeout_ms : l2->settings.timeout_ms, &fault);
+	    l2_delete_unlocked(l2, items, count, timeout_ms > 0 ? timeout_ms : l2->settings.timeout_ms, &fault);
 	return error_from_fault(status, &fault, error);
 }
 

@@ -21,10 +21,10 @@
 struct l2_settings {
 	size_t threads;
 	int64_t timeout_ms;
-	uint64_t capacity_bytes;   /* 0: no limit */
-	bool evicts;               /* our own evictor (least recently used) runs */
-	double trigger_watermark;  /* share of the capacity where it starts */
-	double eviction_ratio;     /* share of the capacity that it frees */
+	uint64_t capacity_bytes;  /* 0: no limit */
+	bool evicts;              /* our own evictor (least recently used) runs */
+	double trigger_watermark; /* share of the capacity where it starts */
+	double eviction_ratio;    /* share of the capacity that it frees */
 };
 
 /* Takes `backend` over at success, and starts the rebuild. */

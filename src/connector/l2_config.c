@@ -6,18 +6,33 @@
 #include <math.h>
 #include <string.h>
 
-#define GIB            1073741824.0
+#define GIB             1073741824.0
 #define CAPACITY_GB_MAX 1e9
 
-static const char *const bucket_keys[] = { "type", "bucket_handle", "token_env", "token", "create_bucket_if_missing",
-					   "download_tmp_dir", "metadata_cache_ttl_secs", "num_workers", "max_capacity_gb",
-					   "eviction", "chunk_bytes", "chunk_table", NULL };
-static const char *const fs_keys[] = { "type", "base_path", "relative_tmp_dir", "read_ahead_size", "use_odirect",
-				       "num_workers", "max_capacity_gb", "eviction", "chunk_bytes", "chunk_table", NULL };
+static const char *const bucket_keys[] = { "type",
+					   "bucket_handle",
+					   "token_env",
+					   "token",
+					   "create_bucket_if_missing",
+					   "download_tmp_dir",
+					   "metadata_cache_ttl_secs",
+					   "num_workers",
+					   "max_capacity_gb",
+					   "eviction",
+					   "chunk_bytes",
+					   "chunk_table",
+					   NULL };
+static const char *const fs_keys[] = {
+	"type",        "base_path",       "relative_tmp_dir", "read_ahead_size", "use_odirect",
+	"num_workers", "max_capacity_gb", "eviction",         "chunk_bytes",     "chunk_table",
+	NULL
+};
 static const char *const eviction_keys[] = { "eviction_policy", "trigger_watermark", "eviction_ratio", NULL };
 /* LMCache's, in any adapter's JSON: they pass. */
-static const char *const foreign_keys[] = { "affinity_tag", "shared", "persist_enabled", "serde", "module_path",
-					    "class_name", "config_class_name", "adapter_params", NULL };
+static const char *const foreign_keys[] = {
+	"affinity_tag",   "shared", "persist_enabled", "serde", "module_path", "class_name", "config_class_name",
+	"adapter_params", NULL
+};
 
 struct l2_reading {
 	const json_t *root;
@@ -41,30 +56,34 @@ static void warn_of_unknown(const json_t *object, const char *prefix, const char
 {
 	const char *key;
 	json_t *value;
-	json_object_foreach((json_t *)object, key, value)
-		if (!is_listed(key, known) && !is_listed(key, foreign_keys))
-			config_warn_unknown(prefix, key, known);
+	json_object_foreach((json_t *)object, key,
+			    value) if (!is_listed(key, known) && !is_listed(key, foreign_keys))
+	    config_warn_unknown(prefix, key, known);
 }
 
 static enum hfkv_status read_eviction_policy(struct l2_reading *reading, const struct setting_scope *scope)
 {
 	static const char *const names[] = { "noop", "LRU", "ARC", "IsolatedLRU" };
-	static const enum eviction_policy policies[] = { EVICTION_NONE, EVICTION_LRU, EVICTION_ARC, EVICTION_ISOLATED_LRU };
+	static const enum eviction_policy policies[] = { EVICTION_NONE, EVICTION_LRU, EVICTION_ARC,
+							 EVICTION_ISOLATED_LRU };
 	static const char *const expected = "one of 'LRU', 'ARC', 'IsolatedLRU', 'noop'";
 	const json_t *value = setting_raw(scope, "eviction_policy");
 	if (!value)
-		return fault_set(reading->fault, HFKV_INVALID, "eviction.eviction_policy: missing; give %s", expected);
+		return fault_set(reading->fault, HFKV_INVALID, "eviction.eviction_policy: missing; give %s",
+				 expected);
 	size_t i = 0;
-	while (i < ARRAY_LENGTH(names) && (!json_is_string(value) || strcmp(names[i], json_string_value(value)) != 0))
+	while (i < ARRAY_LENGTH(names) &&
+	       (!json_is_string(value) || strcmp(names[i], json_string_value(value)) != 0))
 		i++;
 	if (i == ARRAY_LENGTH(names))
 		return setting_refuse(scope, "eviction_policy", value, expected, reading->fault);
 	reading->config->eviction = policies[i];
 	bool runs_here = policies[i] == EVICTION_NONE || policies[i] == EVICTION_LRU;
 	if (!runs_here && !reading->options->without_own_evictor)
-		return setting_refuse(scope, "eviction_policy", value,
-				      "run by hfkv itself: 'LRU' and 'noop' are (LMCache's controller runs the others)",
-				      reading->fault);
+		return setting_refuse(
+		    scope, "eviction_policy", value,
+		    "run by hfkv itself: 'LRU' and 'noop' are (LMCache's controller runs the others)",
+		    reading->fault);
 	return HFKV_OK;
 }
 
@@ -109,7 +128,8 @@ static enum hfkv_status read_common(struct l2_reading *reading)
 	if (status == HFKV_OK)
 		status = setting_number(&reading->top, "max_capacity_gb", 0, CAPACITY_GB_MAX, &capacity_gb, fault);
 	if (status == HFKV_OK)
-		status = setting_number(&reading->params, "max_capacity_gb", 0, CAPACITY_GB_MAX, &capacity_gb, fault);
+		status =
+		    setting_number(&reading->params, "max_capacity_gb", 0, CAPACITY_GB_MAX, &capacity_gb, fault);
 	if (status == HFKV_OK)
 		status = setting_count(&reading->top, "chunk_bytes", 1, INT64_MAX, &config->chunk_bytes, fault);
 	if (status == HFKV_OK)
@@ -134,15 +154,18 @@ static enum hfkv_status read_fs(struct l2_reading *reading)
 	if (status == HFKV_OK && !base_path)
 		return fault_set(fault, HFKV_INVALID, "base_path: missing; give the directory for the KV chunks");
 	if (status == HFKV_OK)
-		status = config_add_base_path(config, base_path, strlen(base_path)); /* a comma is part of it here */
+		status =
+		    config_add_base_path(config, base_path, strlen(base_path)); /* a comma is part of it here */
 	const json_t *tmp_dir = setting_raw(&reading->params, "relative_tmp_dir");
-	bool has_tmp_dir = !(json_is_string(tmp_dir) && json_string_length(tmp_dir) == 0); /* LMCache's default is "" */
+	bool has_tmp_dir =
+	    !(json_is_string(tmp_dir) && json_string_length(tmp_dir) == 0); /* LMCache's default is "" */
 	if (status == HFKV_OK && has_tmp_dir)
 		status = setting_text(&reading->params, "relative_tmp_dir", &config->relative_tmp_dir, fault);
 	if (status == HFKV_OK)
 		status = config_check_tmp_dir("relative_tmp_dir", config->relative_tmp_dir, fault);
 	if (status == HFKV_OK)
-		status = setting_count(&reading->params, "read_ahead_size", 1, INT64_MAX, &config->read_ahead_bytes, fault);
+		status = setting_count(&reading->params, "read_ahead_size", 1, INT64_MAX,
+				       &config->read_ahead_bytes, fault);
 	if (status == HFKV_OK)
 		status = setting_bool(&reading->params, "use_odirect", &config->use_odirect, fault);
 	return status;
@@ -154,7 +177,8 @@ static enum hfkv_status read_token(struct l2_reading *reading)
 	if (!raw)
 		return HFKV_OK;
 	if (reading->options->literal_token_refused)
-		return fault_set(reading->fault, HFKV_INVALID, "token: refused here, because LMCache logs adapter_params; put it "
+		return fault_set(reading->fault, HFKV_INVALID,
+				 "token: refused here, because LMCache logs adapter_params; put it "
 				 "into an environment variable and name that in token_env");
 	char *token = NULL;
 	enum hfkv_status status = setting_text(&reading->params, "token", &token, reading->fault);
@@ -174,14 +198,16 @@ static enum hfkv_status read_bucket(struct l2_reading *reading)
 	double ttl_secs = (double)config->metadata_ttl_ms / 1000;
 	enum hfkv_status status = setting_text(params, "bucket_handle", &config->bucket_handle, fault);
 	if (status == HFKV_OK && !config->bucket_handle)
-		return fault_set(fault, HFKV_INVALID, "bucket_handle: missing; give hf://buckets/<namespace>/<bucket>"
+		return fault_set(fault, HFKV_INVALID,
+				 "bucket_handle: missing; give hf://buckets/<namespace>/<bucket>"
 				 "[/<prefix>]");
 	if (status == HFKV_OK)
 		status = setting_text(params, "token_env", &config->token_env, fault);
 	if (status == HFKV_OK)
 		status = read_token(reading);
 	if (status == HFKV_OK)
-		status = setting_bool(params, "create_bucket_if_missing", &config->create_bucket_if_missing, fault);
+		status =
+		    setting_bool(params, "create_bucket_if_missing", &config->create_bucket_if_missing, fault);
 	if (status == HFKV_OK)
 		status = setting_text(params, "download_tmp_dir", &config->download_tmp_dir, fault);
 	if (status == HFKV_OK)
@@ -208,8 +234,10 @@ static enum hfkv_status find_plugin_kind(struct l2_reading *reading)
 		bucket_class = setting_raw(&reading->params, "bucket_handle") != NULL;
 	}
 	if (fs_class == bucket_class)
-		return fault_set(reading->fault, HFKV_INVALID, "class_name: '%s' is none of ours, and adapter_params has not "
-				 "exactly one of base_path and bucket_handle", class_name ? class_name : "");
+		return fault_set(reading->fault, HFKV_INVALID,
+				 "class_name: '%s' is none of ours, and adapter_params has not "
+				 "exactly one of base_path and bucket_handle",
+				 class_name ? class_name : "");
 	reading->config->kind = fs_class ? CONNECTOR_FS : CONNECTOR_BUCKET;
 	return HFKV_OK;
 }
@@ -222,8 +250,10 @@ static enum hfkv_status find_kind(struct l2_reading *reading)
 	bool is_fs = strcmp(type, "fs") == 0 || strcmp(type, "fs_native") == 0 || strcmp(type, "hfkv_fs") == 0;
 	bool is_bucket = strcmp(type, "hfbucket") == 0 || strcmp(type, "hfkv_bucket") == 0;
 	if (!is_fs && !is_bucket)
-		return fault_set(reading->fault, HFKV_INVALID, "type: '%s' is not one of fs, fs_native, hfbucket, plugin, "
-				 "native_plugin", type);
+		return fault_set(reading->fault, HFKV_INVALID,
+				 "type: '%s' is not one of fs, fs_native, hfbucket, plugin, "
+				 "native_plugin",
+				 type);
 	reading->config->kind = is_fs ? CONNECTOR_FS : CONNECTOR_BUCKET;
 	return HFKV_OK;
 }

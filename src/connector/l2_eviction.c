@@ -98,7 +98,7 @@ static uint64_t evict_round(struct hfkv_l2 *l2, uint64_t wanted_bytes)
 	struct fault fault = FAULT_NONE;
 	uint64_t freed = 0;
 	enum hfkv_status status =
-		l2_delete_unlocked(l2, victims->items, victims->count, l2->settings.timeout_ms, &fault);
+	    l2_delete_unlocked(l2, victims->items, victims->count, l2->settings.timeout_ms, &fault);
 	for (size_t i = 0; i < victims->count; i++) {
 		freed += victims->items[i].status == HFKV_OK ? victims->items[i].bytes : 0;
 		free(victims->keys[i]);

@@ -14,7 +14,8 @@ struct l2_lock {
 void l2_locks_done(struct l2_locks *locks)
 {
 	struct l2_lock *lock, *next;
-	HASH_ITER(hh, locks->entries, lock, next) {
+	HASH_ITER(hh, locks->entries, lock, next)
+	{
 		HASH_DEL(locks->entries, lock);
 		free(lock);
 	}

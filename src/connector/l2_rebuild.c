@@ -85,7 +85,8 @@ static void take_in(struct hfkv_l2 *l2, struct listing *listing)
 void l2_rebuild_forget_deleted(struct hfkv_l2 *l2)
 {
 	struct l2_deleted_key *deleted, *next;
-	HASH_ITER(hh, l2->deleted_meanwhile, deleted, next) {
+	HASH_ITER(hh, l2->deleted_meanwhile, deleted, next)
+	{
 		HASH_DEL(l2->deleted_meanwhile, deleted);
 		free(deleted);
 	}
@@ -164,7 +165,8 @@ static void rebuild_aside(void *context)
 	if (status == HFKV_OK)
 		l2_eviction_start_if_needed(l2);
 	else if (status != HFKV_CANCELLED)
-		log_warning("usage is not known yet: listing what is stored failed (%s), ignoring", fault_text(&fault, status));
+		log_warning("usage is not known yet: listing what is stored failed (%s), ignoring",
+			    fault_text(&fault, status));
 }
 
 void l2_rebuild_start_if_needed(struct hfkv_l2 *l2)

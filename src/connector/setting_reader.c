@@ -35,7 +35,8 @@ enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *n
 			 text ? text : "the value", too_long ? "..." : "", expected);
 }
 
-enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text, struct fault *fault)
+enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text,
+			      struct fault *fault)
 {
 	const json_t *value = setting_raw(scope, name);
 	if (!value)
@@ -62,7 +63,8 @@ static bool parse_bool(const char *text, bool *ret_value)
 	return false;
 }
 
-enum hfkv_status setting_bool(const struct setting_scope *scope, const char *name, bool *value, struct fault *fault)
+enum hfkv_status setting_bool(const struct setting_scope *scope, const char *name, bool *value,
+			      struct fault *fault)
 {
 	const json_t *raw = setting_raw(scope, name);
 	if (!raw)

@@ -17,7 +17,8 @@
 struct setting_scope {
 	const json_t *object; /* NULL: an empty one */
 	const char *prefix;   /* in front of every name; "" for none */
-	bool strict;          /* JSON has types: "30" is no number, "true" no boolean. Else LMCache's leniency: they are */
+	/* JSON has types: "30" is no number and "true" no boolean. Else LMCache's leniency: they are. */
+	bool strict;
 };
 
 /* A non-empty string: *text is freed and replaced by a copy, which the caller frees. */
@@ -29,8 +30,8 @@ MUST_CHECK enum hfkv_status setting_bool(const struct setting_scope *scope, cons
 MUST_CHECK enum hfkv_status setting_count(const struct setting_scope *scope, const char *name, uint64_t min,
 					  uint64_t max, uint64_t *value, struct fault *fault);
 /* A number in [min, max]; fractions allowed. */
-MUST_CHECK enum hfkv_status setting_number(const struct setting_scope *scope, const char *name, double min, double max,
-					   double *value, struct fault *fault);
+MUST_CHECK enum hfkv_status setting_number(const struct setting_scope *scope, const char *name, double min,
+					   double max, double *value, struct fault *fault);
 
 /* The raw member, NULL when absent or null. Borrowed. */
 const json_t *setting_raw(const struct setting_scope *scope, const char *name);

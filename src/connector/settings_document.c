@@ -38,7 +38,8 @@ static void wipe_tokens(json_t *node)
 {
 	const char *key;
 	json_t *child;
-	json_object_foreach(node, key, child) {
+	json_object_foreach(node, key, child)
+	{
 		size_t length = strlen(key);
 		if (json_is_string(child) && length >= 5 && strcmp(key + length - 5, "token") == 0)
 			explicit_bzero((char *)json_string_value(child), json_string_length(child));
@@ -98,10 +99,13 @@ static enum hfkv_status read_plugin_names(struct hfkv_settings *settings, struct
 		return fault_set(fault, HFKV_INVALID, "remote_storage_plugins: not a list of names");
 	size_t index;
 	json_t *name;
-	json_array_foreach(list, index, name) {
+	json_array_foreach(list, index, name)
+	{
 		if (!json_is_string(name) || json_string_length(name) == 0)
-			return fault_set(fault, HFKV_INVALID, "remote_storage_plugins: entry %zu is not a name", index + 1);
-		enum hfkv_status status = add_plugin_name(settings, json_string_value(name), json_string_length(name));
+			return fault_set(fault, HFKV_INVALID, "remote_storage_plugins: entry %zu is not a name",
+					 index + 1);
+		enum hfkv_status status =
+		    add_plugin_name(settings, json_string_value(name), json_string_length(name));
 		if (status != HFKV_OK)
 			return status;
 	}
@@ -194,7 +198,8 @@ static enum hfkv_status read_text(const char *file, char **ret_text, size_t *ret
 	return HFKV_OK;
 }
 
-enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret_settings, struct hfkv_error *error)
+enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret_settings,
+				    struct hfkv_error *error)
 {
 	struct fault fault = FAULT_NONE;
 	CLEANUP(free_pointer) char *text = NULL;
@@ -226,7 +231,8 @@ enum hfkv_status hfkv_settings_set(struct hfkv_settings *settings, const char *s
 	struct fault fault = FAULT_NONE;
 	bool top_level = !section;
 	if (!top_level && (strcmp(section, "extra_config") != 0 || !settings->extra_config)) {
-		fault_set(&fault, HFKV_INVALID, "no section '%s' in this document: NULL or 'extra_config'", section);
+		fault_set(&fault, HFKV_INVALID, "no section '%s' in this document: NULL or 'extra_config'",
+			  section);
 		return error_from_fault(HFKV_INVALID, &fault, error);
 	}
 	json_t *node = yaml_plain_scalar(value, strlen(value));

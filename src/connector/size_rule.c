@@ -53,7 +53,8 @@ void size_rule_free(struct size_rule *rule)
 	if (!rule)
 		return;
 	struct learned_size *size, *next;
-	HASH_ITER(hh, rule->learned, size, next) {
+	HASH_ITER(hh, rule->learned, size, next)
+	{
 		HASH_DEL(rule->learned, size);
 		free(size);
 	}

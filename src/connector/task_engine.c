@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#define TASKS_MAX       4096
-#define ASIDE_MAX       64
-#define THREAD_IDLE_MS  10000
+#define TASKS_MAX      4096
+#define ASIDE_MAX      64
+#define THREAD_IDLE_MS 10000
 /* Paths of PATH_MAX bytes live on these stacks, two in a put. */
-#define STACK_BYTES     (256 * 1024)
+#define STACK_BYTES (256 * 1024)
 
 struct task_worker {
 	struct work_item item;
@@ -26,7 +26,7 @@ struct running_task {
 	atomic_size_t next_item;
 	atomic_size_t at_work; /* workers, and the submitter until it has started them all */
 	atomic_bool cancelled;
-	atomic_flag failed;                    /* the first failure keeps the fault */
+	atomic_flag failed;                        /* the first failure keeps the fault */
 	struct running_task *previous, *following; /* under the engine's mutex: tasks that may be cancelled */
 	size_t worker_count;
 	struct task_worker workers[];
@@ -48,7 +48,8 @@ void task_free(struct task *task)
 	free(task);
 }
 
-static enum hfkv_status make_pool(const char *name, size_t max_threads, size_t max_queued, struct work_pool **ret_pool)
+static enum hfkv_status make_pool(const char *name, size_t max_threads, size_t max_queued,
+				  struct work_pool **ret_pool)
 {
 	struct work_pool_settings settings = {
 		.name = name,
@@ -146,8 +147,9 @@ static void give_up_items(struct running_task *task, size_t start, size_t end)
 static void run_items(struct running_task *task, size_t start, size_t end)
 {
 	struct fault fault = FAULT_NONE;
-	enum hfkv_status status = kv_backend_run(task->engine->backend, task->task.operation, task->task.items + start,
-						 end - start, deadline_after_ms(task->timeout_ms), &fault);
+	enum hfkv_status status =
+	    kv_backend_run(task->engine->backend, task->task.operation, task->task.items + start, end - start,
+			   deadline_after_ms(task->timeout_ms), &fault);
 	if (status != HFKV_OK)
 		keep_failure(task, status, &fault);
 }
@@ -185,7 +187,8 @@ static void worker_run(struct work_item *item)
 }
 
 /* `with_caller`: the calling thread works too, so one worker fewer is asked for. */
-static struct running_task *make_task(struct task_engine *engine, const struct task_request *request, bool with_caller)
+static struct running_task *make_task(struct task_engine *engine, const struct task_request *request,
+				      bool with_caller)
 {
 	size_t step = kv_backend_step(engine->backend, request->operation);
 	if (step > request->count)
@@ -212,7 +215,8 @@ static struct running_task *make_task(struct task_engine *engine, const struct t
 	task->worker_count = workers;
 	atomic_init(&task->at_work, 1);
 	for (size_t i = 0; i < workers; i++)
-		task->workers[i] = (struct task_worker){ .item = { .run = worker_run, .cancel = worker_run }, .task = task };
+		task->workers[i] =
+		    (struct task_worker){ .item = { .run = worker_run, .cancel = worker_run }, .task = task };
 	return task;
 }
 
@@ -296,11 +300,12 @@ static enum hfkv_status run_with_workers(struct task_engine *engine, const struc
 	return waiter->status;
 }
 
-enum hfkv_status task_engine_run(struct task_engine *engine, enum hfkv_operation operation, struct hfkv_item *items,
-				 size_t count, int64_t timeout_ms, struct fault *fault)
+enum hfkv_status task_engine_run(struct task_engine *engine, enum hfkv_operation operation,
+				 struct hfkv_item *items, size_t count, int64_t timeout_ms, struct fault *fault)
 {
 	if (count <= kv_backend_step(engine->backend, operation))
-		return kv_backend_run(engine->backend, operation, items, count, deadline_after_ms(timeout_ms), fault);
+		return kv_backend_run(engine->backend, operation, items, count, deadline_after_ms(timeout_ms),
+				      fault);
 	struct waiter waiter = { .fault = FAULT_NONE };
 	pthread_mutex_init(&waiter.mutex, NULL);
 	condition_init(&waiter.condition);

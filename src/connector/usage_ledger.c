@@ -181,7 +181,8 @@ size_t usage_ledger_key_count(const struct usage_ledger *ledger)
 enum hfkv_status usage_ledger_visit_keys(const struct usage_ledger *ledger, hfkv_visit visit, void *context)
 {
 	const struct ledger_entry *entry;
-	DL_FOREACH(ledger->oldest, entry) {
+	DL_FOREACH(ledger->oldest, entry)
+	{
 		enum hfkv_status status = visit(context, entry->key, entry->bytes);
 		if (status != HFKV_OK)
 			return status;
@@ -192,7 +193,8 @@ enum hfkv_status usage_ledger_visit_keys(const struct usage_ledger *ledger, hfkv
 enum hfkv_status usage_ledger_visit_salts(const struct usage_ledger *ledger, hfkv_visit visit, void *context)
 {
 	const struct salt_usage *usage, *next;
-	HASH_ITER(hh, ledger->salts, usage, next) {
+	HASH_ITER(hh, ledger->salts, usage, next)
+	{
 		enum hfkv_status status = visit(context, usage->salt, usage->bytes);
 		if (status != HFKV_OK)
 			return status;

@@ -21,7 +21,8 @@ static void done_json(json_t **tree)
 
 static enum hfkv_status refuse(struct yaml_reader *reader, const yaml_mark_t *mark, const char *reason)
 {
-	return fault_set(reader->fault, HFKV_INVALID, "line %zu, column %zu: %s", mark->line + 1, mark->column + 1, reason);
+	return fault_set(reader->fault, HFKV_INVALID, "line %zu, column %zu: %s", mark->line + 1, mark->column + 1,
+			 reason);
 }
 
 static enum hfkv_status next_event(struct yaml_reader *reader, yaml_event_t *ret_event)
@@ -180,8 +181,8 @@ static enum hfkv_status read_document(struct yaml_reader *reader, json_t **ret_t
 		if (status != HFKV_OK)
 			return status;
 		done = event.type == YAML_STREAM_END_EVENT;
-		bool skipped = done || event.type == YAML_STREAM_START_EVENT || event.type == YAML_DOCUMENT_END_EVENT ||
-			       event.type == YAML_DOCUMENT_START_EVENT;
+		bool skipped = done || event.type == YAML_STREAM_START_EVENT ||
+			       event.type == YAML_DOCUMENT_END_EVENT || event.type == YAML_DOCUMENT_START_EVENT;
 		if (!skipped)
 			status = tree ? refuse(reader, &event.start_mark, "only one document is taken")
 				      : read_node(reader, &event, 0, &tree);
@@ -223,13 +224,9 @@ static bool deeper_than(const json_t *node, int levels)
 		return true;
 	const char *key;
 	json_t *child;
-	json_object_foreach((json_t *)node, key, child)
-		if (deeper_than(child, levels - 1))
-			return true;
+	json_object_foreach((json_t *)node, key, child) if (deeper_than(child, levels - 1)) return true;
 	size_t index;
-	json_array_foreach(node, index, child)
-		if (deeper_than(child, levels - 1))
-			return true;
+	json_array_foreach(node, index, child) if (deeper_than(child, levels - 1)) return true;
 	return false;
 }
 
@@ -241,9 +238,11 @@ enum hfkv_status json_tree_parse(const char *text, size_t length, json_t **ret_t
 	json_error_t error;
 	CLEANUP(done_json) json_t *tree = json_loadb(text, length, 0, &error);
 	if (!tree)
-		return fault_set(fault, HFKV_INVALID, "line %d, column %d: %s", error.line, error.column, error.text);
+		return fault_set(fault, HFKV_INVALID, "line %d, column %d: %s", error.line, error.column,
+				 error.text);
 	if (deeper_than(tree, CONFIG_TREE_MAX_DEPTH))
-		return fault_set(fault, HFKV_INVALID, "nested too deep (%d levels at most)", CONFIG_TREE_MAX_DEPTH);
+		return fault_set(fault, HFKV_INVALID, "nested too deep (%d levels at most)",
+				 CONFIG_TREE_MAX_DEPTH);
 	*ret_tree = TAKE_PTR(tree);
 	return HFKV_OK;
 }

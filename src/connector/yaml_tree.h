@@ -18,8 +18,10 @@
 
 /* Both: INVALID with line and column for what does not parse, is too large or too deep. The caller decrefs the
  * tree. An empty YAML document is an empty object. */
-MUST_CHECK enum hfkv_status yaml_tree_parse(const char *text, size_t length, json_t **ret_tree, struct fault *fault);
-MUST_CHECK enum hfkv_status json_tree_parse(const char *text, size_t length, json_t **ret_tree, struct fault *fault);
+MUST_CHECK enum hfkv_status yaml_tree_parse(const char *text, size_t length, json_t **ret_tree,
+					    struct fault *fault);
+MUST_CHECK enum hfkv_status json_tree_parse(const char *text, size_t length, json_t **ret_tree,
+					    struct fault *fault);
 
 /* What a plain YAML scalar stands for: null, boolean, number, else a string. NULL: not UTF-8 or no memory. */
 json_t *yaml_plain_scalar(const char *text, size_t length);

@@ -23,10 +23,10 @@ struct gate_backend {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	/* under mutex */
-	bool closed;              /* calls wait */
-	size_t waiting;           /* at the gate */
-	size_t calls;             /* of run */
-	size_t fail_puts_after;   /* items that still land before puts fail; SIZE_MAX: none fails */
+	bool closed;            /* calls wait */
+	size_t waiting;         /* at the gate */
+	size_t calls;           /* of run */
+	size_t fail_puts_after; /* items that still land before puts fail; SIZE_MAX: none fails */
 	bool lists_fail;
 	struct gate_key keys[GATE_KEYS_MAX];
 	size_t count;
@@ -86,8 +86,9 @@ static enum hfkv_status gate_one(struct gate_backend *gate, enum hfkv_operation 
 	return HFKV_OK;
 }
 
-static enum hfkv_status gate_run(struct kv_backend *backend, enum hfkv_operation operation, struct hfkv_item *items,
-				 size_t count, struct deadline deadline, struct fault *fault)
+static enum hfkv_status gate_run(struct kv_backend *backend, enum hfkv_operation operation,
+				 struct hfkv_item *items, size_t count, struct deadline deadline,
+				 struct fault *fault)
 {
 	(void)deadline;
 	struct gate_backend *gate = gate_of(backend);

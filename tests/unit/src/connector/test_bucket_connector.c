@@ -57,7 +57,8 @@ static void make_items(struct fixture *fixture, bool multi_process)
 		const char *after = multi_process ? "" : "@half";
 		snprintf(fixture->keys[i], sizeof(fixture->keys[i]), "%s%02x%s", before, i, after);
 		memset(fixture->bytes[i], 'a' + i, BYTES);
-		fixture->items[i] = (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->bytes[i], .length = BYTES };
+		fixture->items[i] =
+		    (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->bytes[i], .length = BYTES };
 	}
 }
 
@@ -97,14 +98,16 @@ static void put_object(struct fixture *fixture, const char *path, size_t length)
 {
 	static const uint8_t zeroes[2 * BYTES];
 	struct object_put put = { .path = path, .source = { zeroes, -1, length } };
-	assert_int_equal(object_store_put_many(fixture->store, &put, 1, NULL, NULL, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(object_store_put_many(fixture->store, &put, 1, NULL, NULL, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 }
 
 static void aim_at_back(struct fixture *fixture, struct hfkv_item *items)
 {
 	memset(fixture->back, 0, sizeof(fixture->back));
 	for (int i = 0; i < BATCH; i++)
-		items[i] = (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->back[i], .length = BYTES };
+		items[i] =
+		    (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->back[i], .length = BYTES };
 }
 
 /* ---- in process ---- */
@@ -192,7 +195,8 @@ static void a_listing_gives_keys_and_skips_the_rest(void **state)
 	put_object(fixture, "pre/fix/sub/org%2Fm%401%400%4007%40half", BYTES);
 	put_object(fixture, "pre/fixed", BYTES);
 	char keys[1024] = "";
-	assert_int_equal(kv_backend_list(fixture->backend, collect_keys, keys, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(kv_backend_list(fixture->backend, collect_keys, keys, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	assert_string_equal(keys, "org/m@1@0@00@half\norg/m@1@0@01@half\n");
 }
 
@@ -262,7 +266,8 @@ static struct hfkv_l2 *open_l2(struct fixture *fixture, uint64_t chunk_bytes)
 	return l2;
 }
 
-static struct hfkv_l2_result run_l2(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, struct hfkv_item *items, size_t count)
+static struct hfkv_l2_result run_l2(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, struct hfkv_item *items,
+				    size_t count)
 {
 	uint64_t task;
 	struct hfkv_l2_result result = { 0 };
@@ -322,7 +327,8 @@ static void a_failed_load_drops_what_was_known(void **state)
 	assert_int_equal(result.ok_count, 1);
 	/* Somebody else removes it, and its bytes cannot be had any more. */
 	struct object_stat gone = { .path = "pre/fix/org%2Fm%4000000001%400%4000" };
-	assert_int_equal(object_store_delete_many(fixture->store, &gone, 1, deadline_after_ms(5000), NULL), HFKV_OK);
+	assert_int_equal(object_store_delete_many(fixture->store, &gone, 1, deadline_after_ms(5000), NULL),
+			 HFKV_OK);
 	struct fault_store_rule rule = { .call = FAULT_STORE_READ, .status = HFKV_NOT_FOUND };
 	assert_int_equal(fault_store_add(fixture->store, &rule), HFKV_OK);
 	result = run_l2(l2, HFKV_L2_LOAD, fixture->items, 1);

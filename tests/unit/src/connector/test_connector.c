@@ -32,7 +32,8 @@ static int set_up(void **state)
 	struct fixture *fixture = test_calloc(1, sizeof(*fixture));
 	for (int i = 0; i < BATCH; i++) {
 		snprintf(fixture->keys[i], sizeof(fixture->keys[i]), "%c@1@0@%x@half", 'a' + i % 26, i);
-		fixture->items[i] = (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->buffers[i], .length = 16 };
+		fixture->items[i] =
+		    (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->buffers[i], .length = 16 };
 	}
 	*state = fixture;
 	return 0;
@@ -46,7 +47,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static uint64_t submit(struct fixture *fixture, enum hfkv_operation operation, struct hfkv_item *items, size_t count)
+static uint64_t submit(struct fixture *fixture, enum hfkv_operation operation, struct hfkv_item *items,
+		       size_t count)
 {
 	uint64_t id = 0;
 	assert_int_equal(hfkv_connector_submit(fixture->connector, operation, items, count, &id, NULL), HFKV_OK);
@@ -78,7 +80,8 @@ static void order_is_kept_in_batches(void **state)
 {
 	struct fixture *fixture = *state;
 	open_with(fixture, 4, 1);
-	assert_int_equal(hfkv_connector_run(fixture->connector, HFKV_OP_PUT, fixture->items, BATCH, 0, NULL), HFKV_OK);
+	assert_int_equal(hfkv_connector_run(fixture->connector, HFKV_OP_PUT, fixture->items, BATCH, 0, NULL),
+			 HFKV_OK);
 	struct hfkv_item remove = { .key = fixture->keys[7] };
 	assert_int_equal(hfkv_connector_run(fixture->connector, HFKV_OP_REMOVE, &remove, 1, 0, NULL), HFKV_OK);
 	struct hfkv_item items[BATCH];
@@ -91,7 +94,8 @@ static void order_is_kept_in_batches(void **state)
 			assert_int_equal(fixture->buffers[i][15], 'a' + i % 26);
 	}
 	size_t hits = 0;
-	assert_int_equal(hfkv_connector_contains_prefix(fixture->connector, items, BATCH, 0, &hits, NULL), HFKV_OK);
+	assert_int_equal(hfkv_connector_contains_prefix(fixture->connector, items, BATCH, 0, &hits, NULL),
+			 HFKV_OK);
 	assert_int_equal(hits, 7);
 	assert_int_equal(hfkv_connector_contains_prefix(fixture->connector, items, 0, 0, &hits, NULL), HFKV_OK);
 	assert_int_equal(hits, 0);

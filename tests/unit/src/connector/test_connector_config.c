@@ -78,20 +78,21 @@ static void fs_has_the_defaults_of_lmcache(void **state)
 static void fs_takes_every_key(void **state)
 {
 	(void)state;
-	struct connector_config config = yaml("chunk_size: 128\n"
-					      "local_cpu: false\n"
-					      "remote_serde: naive\n"
-					      "blocking_timeout_secs: 3\n"
-					      "remote_storage_plugins: [hfkv_fs.primary]\n"
-					      "extra_config:\n"
-					      "  remote_storage_plugin.hfkv_fs.primary.base_path: ' /a , /b,/c'\n"
-					      "  remote_storage_plugin.hfkv_fs.primary.chunk_bytes: \"4096\"\n"
-					      "  remote_storage_plugin.hfkv_fs.primary.module_path: hfkv.lmcache\n"
-					      "  remote_storage_plugin.hfkv_fs.primary.class_name: FsConnectorAdapter\n"
-					      "  fs_connector_relative_tmp_dir: tmp/here\n"
-					      "  fs_connector_read_ahead_size: \"65536\"\n"
-					      "  fs_connector_use_odirect: \"true\"\n"
-					      "  save_chunk_meta: \"false\"\n");
+	struct connector_config config =
+	    yaml("chunk_size: 128\n"
+		 "local_cpu: false\n"
+		 "remote_serde: naive\n"
+		 "blocking_timeout_secs: 3\n"
+		 "remote_storage_plugins: [hfkv_fs.primary]\n"
+		 "extra_config:\n"
+		 "  remote_storage_plugin.hfkv_fs.primary.base_path: ' /a , /b,/c'\n"
+		 "  remote_storage_plugin.hfkv_fs.primary.chunk_bytes: \"4096\"\n"
+		 "  remote_storage_plugin.hfkv_fs.primary.module_path: hfkv.lmcache\n"
+		 "  remote_storage_plugin.hfkv_fs.primary.class_name: FsConnectorAdapter\n"
+		 "  fs_connector_relative_tmp_dir: tmp/here\n"
+		 "  fs_connector_read_ahead_size: \"65536\"\n"
+		 "  fs_connector_use_odirect: \"true\"\n"
+		 "  save_chunk_meta: \"false\"\n");
 	assert_int_equal(config.base_path_count, 3);
 	assert_string_equal(config.base_paths[0], "/a");
 	assert_string_equal(config.base_paths[1], "/b");
@@ -108,8 +109,9 @@ static void fs_takes_every_key(void **state)
 static void base_path_has_its_precedence(void **state)
 {
 	(void)state;
-	struct connector_config config = yaml("remote_storage_plugins: [fs]\n"
-					      "extra_config: {remote_storage_plugin.fs.base_path: /own, fs_base_path: /all}\n");
+	struct connector_config config =
+	    yaml("remote_storage_plugins: [fs]\n"
+		 "extra_config: {remote_storage_plugin.fs.base_path: /own, fs_base_path: /all}\n");
 	assert_string_equal(config.base_paths[0], "/own");
 	connector_config_done(&config);
 	config = yaml("remote_storage_plugins: [fs]\nextra_config: {fs_base_path: /all}\n");
@@ -182,9 +184,10 @@ static void fs_refuses_what_does_not_go_with_full_chunks(void **state)
 	refused(HFKV_SETTINGS_YAML, "save_unfull_chunk: true\n" FS_BASE, "save_unfull_chunk", "full");
 	refused(HFKV_SETTINGS_YAML, "use_layerwise: true\n" FS_BASE, "use_layerwise", "full");
 	refused(HFKV_SETTINGS_YAML, "remote_serde: cachegen\n" FS_BASE, "remote_serde", "cachegen");
-	struct connector_config config = yaml("save_unfull_chunk: true\nuse_layerwise: true\nremote_serde: cachegen\n" FS_BASE
-					      "  remote_storage_plugin.fs.full_chunks: false\n"
-					      "  save_chunk_meta: false\n");
+	struct connector_config config =
+	    yaml("save_unfull_chunk: true\nuse_layerwise: true\nremote_serde: cachegen\n" FS_BASE
+		 "  remote_storage_plugin.fs.full_chunks: false\n"
+		 "  save_chunk_meta: false\n");
 	assert_false(config.full_chunks);
 	assert_true(config.save_chunk_meta); /* use_layerwise forces it on */
 	connector_config_done(&config);
@@ -193,17 +196,23 @@ static void fs_refuses_what_does_not_go_with_full_chunks(void **state)
 static void fs_refuses_bad_values_by_name(void **state)
 {
 	(void)state;
-	refused(HFKV_SETTINGS_YAML, "remote_storage_plugins: [fs]\n", "remote_storage_plugin.fs.base_path", "missing");
+	refused(HFKV_SETTINGS_YAML, "remote_storage_plugins: [fs]\n", "remote_storage_plugin.fs.base_path",
+		"missing");
 	refused(HFKV_SETTINGS_YAML, "remote_storage_plugins: [redis]\n", "remote_storage_plugins", "hfbucket");
 	refused(HFKV_SETTINGS_YAML, "remote_storage_plugins: {a: 1}\n", "remote_storage_plugins", "list");
 	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_relative_tmp_dir: /abs\n", "/abs", "absolute");
 	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_relative_tmp_dir: a/../../b\n", "a/../../b", "..");
-	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_read_ahead_size: -1\n", "fs_connector_read_ahead_size", "-1");
-	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_use_odirect: maybe\n", "fs_connector_use_odirect", "maybe");
-	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.chunk_bytes: 0\n", "chunk_bytes", "whole number");
-	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.chunk_bytes: 5 MiB\n", "chunk_bytes", "5 MiB");
+	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_read_ahead_size: -1\n", "fs_connector_read_ahead_size",
+		"-1");
+	refused(HFKV_SETTINGS_YAML, FS_BASE "  fs_connector_use_odirect: maybe\n", "fs_connector_use_odirect",
+		"maybe");
+	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.chunk_bytes: 0\n", "chunk_bytes",
+		"whole number");
+	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.chunk_bytes: 5 MiB\n", "chunk_bytes",
+		"5 MiB");
 	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.base_path: [a]\n", "base_path", "string");
-	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.base_path: \"/a,,/b\"\n", "base_path", "/a,,/b");
+	refused(HFKV_SETTINGS_YAML, FS_BASE "  remote_storage_plugin.fs.base_path: \"/a,,/b\"\n", "base_path",
+		"/a,,/b");
 	refused(HFKV_SETTINGS_YAML, "chunk_size: 0\n" FS_BASE, "chunk_size", "0");
 	refused(HFKV_SETTINGS_YAML, "extra_config: 5\n", "extra_config", "mapping");
 	refused(HFKV_SETTINGS_YAML, FS_BASE "  chunk_bytes: 5\n  chunk_table: /t\n", "chunk_bytes", "chunk_table");
@@ -223,8 +232,8 @@ static void o_direct_goes_off_with_a_metadata_header(void **state)
 
 /* ---- hfbucket, in process ---- */
 
-#define BUCKET_BASE                                                                                                    \
-	"remote_storage_plugins: [hfbucket.us]\nextra_config:\n"                                                       \
+#define BUCKET_BASE                                                                                               \
+	"remote_storage_plugins: [hfbucket.us]\nextra_config:\n"                                                  \
 	"  remote_storage_plugin.hfbucket.us.bucket_handle: hf://buckets/a/b/c\n"
 
 static void bucket_has_its_defaults(void **state)
@@ -245,14 +254,14 @@ static void bucket_has_its_defaults(void **state)
 static void bucket_takes_every_key(void **state)
 {
 	(void)state;
-	struct connector_config config = yaml(BUCKET_BASE
-					      "  remote_storage_plugin.hfbucket.us.token_env: OTHER\n"
-					      "  remote_storage_plugin.hfbucket.us.token: hf_abc\n"
-					      "  remote_storage_plugin.hfbucket.us.create_bucket_if_missing: \"yes\"\n"
-					      "  remote_storage_plugin.hfbucket.us.download_tmp_dir: /var/tmp/x\n"
-					      "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: \"1.5\"\n"
-					      "  remote_storage_plugin.hfbucket.us.chunk_table: /etc/table\n"
-					      "  save_chunk_meta: false\n");
+	struct connector_config config =
+	    yaml(BUCKET_BASE "  remote_storage_plugin.hfbucket.us.token_env: OTHER\n"
+			     "  remote_storage_plugin.hfbucket.us.token: hf_abc\n"
+			     "  remote_storage_plugin.hfbucket.us.create_bucket_if_missing: \"yes\"\n"
+			     "  remote_storage_plugin.hfbucket.us.download_tmp_dir: /var/tmp/x\n"
+			     "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: \"1.5\"\n"
+			     "  remote_storage_plugin.hfbucket.us.chunk_table: /etc/table\n"
+			     "  save_chunk_meta: false\n");
 	assert_string_equal(config.token_env, "OTHER");
 	assert_string_equal(secret_reveal(config.token), "hf_abc");
 	assert_true(config.create_bucket_if_missing);
@@ -269,11 +278,14 @@ static void bucket_refuses_bad_values_by_name(void **state)
 	refused(HFKV_SETTINGS_YAML, "save_unfull_chunk: true\n" BUCKET_BASE, "save_unfull_chunk", "false");
 	refused(HFKV_SETTINGS_YAML, "use_layerwise: true\n" BUCKET_BASE, "use_layerwise", "false");
 	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  save_chunk_meta: true\n", "save_chunk_meta", "false");
-	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: -1\n",
+	refused(HFKV_SETTINGS_YAML,
+		BUCKET_BASE "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: -1\n",
 		"metadata_cache_ttl_secs", "-1");
-	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: soon\n",
+	refused(HFKV_SETTINGS_YAML,
+		BUCKET_BASE "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: soon\n",
 		"metadata_cache_ttl_secs", "soon");
-	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  remote_storage_plugin.hfbucket.us.create_bucket_if_missing: 7\n",
+	refused(HFKV_SETTINGS_YAML,
+		BUCKET_BASE "  remote_storage_plugin.hfbucket.us.create_bucket_if_missing: 7\n",
 		"create_bucket_if_missing", "7");
 }
 
@@ -296,11 +308,11 @@ static void l2_bucket_takes_the_documented_json(void **state)
 	struct log_lines lines;
 	log_lines_collect(&lines);
 	struct connector_config config =
-		l2("{\"type\":\"hfbucket\",\"bucket_handle\":\"hf://buckets/a/b\",\"token_env\":\"T\",\"token\":\"x\","
-		   "\"create_bucket_if_missing\":true,\"download_tmp_dir\":\"/tmp/lmcache-hfbucket-mp\","
-		   "\"metadata_cache_ttl_secs\":30,\"num_workers\":8,\"max_capacity_gb\":0.5,\"affinity_tag\":\"a\","
-		   "\"shared\":true,\"persist_enabled\":false,\"serde\":{\"type\":\"fp8\"},"
-		   "\"eviction\":{\"eviction_policy\":\"LRU\",\"trigger_watermark\":0.85,\"eviction_ratio\":0.3}}");
+	    l2("{\"type\":\"hfbucket\",\"bucket_handle\":\"hf://buckets/a/b\",\"token_env\":\"T\",\"token\":\"x\","
+	       "\"create_bucket_if_missing\":true,\"download_tmp_dir\":\"/tmp/lmcache-hfbucket-mp\","
+	       "\"metadata_cache_ttl_secs\":30,\"num_workers\":8,\"max_capacity_gb\":0.5,\"affinity_tag\":\"a\","
+	       "\"shared\":true,\"persist_enabled\":false,\"serde\":{\"type\":\"fp8\"},"
+	       "\"eviction\":{\"eviction_policy\":\"LRU\",\"trigger_watermark\":0.85,\"eviction_ratio\":0.3}}");
 	log_lines_collect(NULL);
 	assert_string_equal(lines.text, "");
 	assert_true(config.multi_process);
@@ -318,8 +330,9 @@ static void l2_bucket_takes_the_documented_json(void **state)
 static void l2_has_its_defaults(void **state)
 {
 	(void)state;
-	struct connector_config config = l2("{\"type\":\"fs_native\",\"base_path\":\"/kv,1\",\"relative_tmp_dir\":\"\","
-					    "\"eviction\":{\"eviction_policy\":\"noop\"}}");
+	struct connector_config config =
+	    l2("{\"type\":\"fs_native\",\"base_path\":\"/kv,1\",\"relative_tmp_dir\":\"\","
+	       "\"eviction\":{\"eviction_policy\":\"noop\"}}");
 	assert_int_equal(config.kind, CONNECTOR_FS);
 	assert_int_equal(config.base_path_count, 1);
 	assert_string_equal(config.base_paths[0], "/kv,1"); /* LMCache's MP adapters know one path */
@@ -337,9 +350,9 @@ static void l2_finds_the_backend_of_a_plugin(void **state)
 {
 	(void)state;
 	struct connector_config config =
-		l2("{\"type\":\"plugin\",\"module_path\":\"hfkv.lmcache\",\"class_name\":\"FsL2Adapter\","
-		   "\"adapter_params\":{\"base_path\":\"/kv\",\"use_odirect\":true,\"read_ahead_size\":4096,"
-		   "\"relative_tmp_dir\":\"t\",\"max_capacity_gb\":1},\"eviction\":{\"eviction_policy\":\"LRU\"}}");
+	    l2("{\"type\":\"plugin\",\"module_path\":\"hfkv.lmcache\",\"class_name\":\"FsL2Adapter\","
+	       "\"adapter_params\":{\"base_path\":\"/kv\",\"use_odirect\":true,\"read_ahead_size\":4096,"
+	       "\"relative_tmp_dir\":\"t\",\"max_capacity_gb\":1},\"eviction\":{\"eviction_policy\":\"LRU\"}}");
 	assert_int_equal(config.kind, CONNECTOR_FS);
 	assert_true(config.use_odirect);
 	assert_int_equal(config.read_ahead_bytes, 4096);
@@ -351,8 +364,8 @@ static void l2_finds_the_backend_of_a_plugin(void **state)
 	assert_int_equal(config.kind, CONNECTOR_BUCKET);
 	assert_int_equal(config.capacity_bytes, 2147483648);
 	connector_config_done(&config);
-	refused(HFKV_SETTINGS_JSON, "{\"type\":\"plugin\",\"class_name\":\"Mine\",\"adapter_params\":{}}", "class_name",
-		"Mine");
+	refused(HFKV_SETTINGS_JSON, "{\"type\":\"plugin\",\"class_name\":\"Mine\",\"adapter_params\":{}}",
+		"class_name", "Mine");
 }
 
 static void l2_refuses_wrong_types_and_ranges_by_name(void **state)
@@ -367,9 +380,11 @@ static void l2_refuses_wrong_types_and_ranges_by_name(void **state)
 		{ "{\"type\":\"nixl\"}", "type", "nixl" },
 		{ "{\"type\":\"fs\"}", "base_path", "missing" },
 		{ "{\"type\":\"fs\",\"base_path\":\"\"}", "base_path", "string" },
-		{ "{\"type\":\"fs\",\"base_path\":\"/a\",\"relative_tmp_dir\":\"../x\"}", "relative_tmp_dir", "../x" },
+		{ "{\"type\":\"fs\",\"base_path\":\"/a\",\"relative_tmp_dir\":\"../x\"}", "relative_tmp_dir",
+		  "../x" },
 		{ "{\"type\":\"fs\",\"base_path\":\"/a\",\"read_ahead_size\":0}", "read_ahead_size", "0" },
-		{ "{\"type\":\"fs\",\"base_path\":\"/a\",\"use_odirect\":\"true\"}", "use_odirect", "true or false" },
+		{ "{\"type\":\"fs\",\"base_path\":\"/a\",\"use_odirect\":\"true\"}", "use_odirect",
+		  "true or false" },
 		{ L2("\"num_workers\":0"), "num_workers", "0" },
 		{ L2("\"num_workers\":true"), "num_workers", "whole number" },
 		{ L2("\"num_workers\":2.5"), "num_workers", "2.5" },
@@ -384,7 +399,8 @@ static void l2_refuses_wrong_types_and_ranges_by_name(void **state)
 		{ L2("\"eviction\":{}"), "eviction_policy", "missing" },
 		{ L2("\"eviction\":{\"eviction_policy\":\"FIFO\"}"), "eviction_policy", "FIFO" },
 		{ L2("\"eviction\":{\"eviction_policy\":\"ARC\"}"), "eviction_policy", "ARC" },
-		{ L2("\"eviction\":{\"eviction_policy\":\"LRU\",\"trigger_watermark\":1.5}"), "trigger_watermark", "1.5" },
+		{ L2("\"eviction\":{\"eviction_policy\":\"LRU\",\"trigger_watermark\":1.5}"), "trigger_watermark",
+		  "1.5" },
 		{ L2("\"eviction\":{\"eviction_policy\":\"LRU\",\"eviction_ratio\":0}"), "eviction_ratio", "0" },
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
@@ -397,7 +413,7 @@ static void policies_of_lmcaches_controller_pass_inside_it(void **state)
 	struct hfkv_open_options options = HFKV_OPEN_OPTIONS_INIT;
 	options.without_own_evictor = 1;
 	struct connector_config config =
-		taken_with(HFKV_SETTINGS_JSON, L2("\"eviction\":{\"eviction_policy\":\"IsolatedLRU\"}"), &options);
+	    taken_with(HFKV_SETTINGS_JSON, L2("\"eviction\":{\"eviction_policy\":\"IsolatedLRU\"}"), &options);
 	assert_int_equal(config.eviction, EVICTION_ISOLATED_LRU);
 	connector_config_done(&config);
 }
@@ -410,7 +426,7 @@ static void a_token_that_lmcache_would_log_is_refused(void **state)
 	struct connector_config config = { 0 };
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		read_text(HFKV_SETTINGS_JSON, L2("\"token\":\"hf_verysecret\""), &options, &config, &fault);
+	    read_text(HFKV_SETTINGS_JSON, L2("\"token\":\"hf_verysecret\""), &options, &config, &fault);
 	assert_int_equal(status, HFKV_INVALID);
 	assert_non_null(strstr(fault.text, "token_env"));
 	assert_null(strstr(fault.text, "verysecret"));
@@ -422,7 +438,7 @@ static void l2_warns_of_unknown_keys(void **state)
 	struct log_lines lines;
 	log_lines_collect(&lines);
 	struct connector_config config =
-		l2(L2("\"num_worker\":4,\"eviction\":{\"eviction_policy\":\"LRU\",\"watermark\":1}"));
+	    l2(L2("\"num_worker\":4,\"eviction\":{\"eviction_policy\":\"LRU\",\"watermark\":1}"));
 	log_lines_collect(NULL);
 	connector_config_done(&config);
 	assert_non_null(strstr(lines.text, "'num_worker' (did you mean 'num_workers'?)"));
@@ -437,10 +453,11 @@ static void settings_can_be_put_together_key_by_key(void **state)
 	struct hfkv_settings *settings = NULL;
 	struct hfkv_error error;
 	assert_int_equal(hfkv_settings_new(&settings, &error), HFKV_OK);
-	assert_int_equal(hfkv_settings_set(settings, NULL, "remote_storage_plugins", "hfkv_fs.x", &error), HFKV_OK);
-	assert_int_equal(hfkv_settings_set(settings, "extra_config", "remote_storage_plugin.hfkv_fs.x.base_path", "/p",
-					   &error),
+	assert_int_equal(hfkv_settings_set(settings, NULL, "remote_storage_plugins", "hfkv_fs.x", &error),
 			 HFKV_OK);
+	assert_int_equal(
+	    hfkv_settings_set(settings, "extra_config", "remote_storage_plugin.hfkv_fs.x.base_path", "/p", &error),
+	    HFKV_OK);
 	assert_int_equal(hfkv_settings_set(settings, "extra_config", "save_chunk_meta", "false", &error), HFKV_OK);
 	assert_int_equal(hfkv_settings_set(settings, "other", "a", "b", &error), HFKV_INVALID);
 	assert_string_equal(hfkv_settings_plugin_name(settings, 0), "hfkv_fs.x");
@@ -461,7 +478,8 @@ static void what_the_host_knows_wins(void **state)
 	options.chunk_bytes = 777;
 	options.token_env = "ELSE";
 	options.timeout_ms = 1234;
-	struct connector_config config = taken_with(HFKV_SETTINGS_YAML, BUCKET_BASE "  chunk_table: /t\n", &options);
+	struct connector_config config =
+	    taken_with(HFKV_SETTINGS_YAML, BUCKET_BASE "  chunk_table: /t\n", &options);
 	assert_int_equal(config.chunk_bytes, 777);
 	assert_null(config.chunk_table);
 	assert_string_equal(config.token_env, "ELSE");

@@ -209,7 +209,8 @@ static void keys_of_the_other_side_are_refused_by_name(void **state)
 {
 	struct fixture *fixture = *state;
 	open_at(fixture, fixture->root);
-	static const char *const keys[] = { MP_KEY, "m@1@0", "m", "@1@0@ab@half", "m@1@0@xyz@half", "m@@0@ab@half", NULL };
+	static const char *const keys[] = { MP_KEY,           "m@1@0",        "m", "@1@0@ab@half",
+					    "m@1@0@xyz@half", "m@@0@ab@half", NULL };
 	for (size_t i = 0; keys[i]; i++) {
 		struct hfkv_item item = { .key = keys[i], .data = fixture->bytes, .length = BODY_BYTES };
 		struct fault fault = FAULT_NONE;
@@ -230,11 +231,13 @@ static void a_bad_key_does_not_spoil_the_batch(void **state)
 		{ .key = MP_KEY, .data = fixture->bytes, .length = BODY_BYTES },
 		{ .key = "m@1@0@b@half", .data = fixture->bytes, .length = BODY_BYTES },
 	};
-	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_PUT, items, 3, DEADLINE_NONE, NULL), HFKV_INVALID);
+	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_PUT, items, 3, DEADLINE_NONE, NULL),
+			 HFKV_INVALID);
 	assert_int_equal(items[0].status, HFKV_OK);
 	assert_int_equal(items[1].status, HFKV_INVALID);
 	assert_int_equal(items[2].status, HFKV_OK);
-	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_EXISTS, items, 3, DEADLINE_NONE, NULL), HFKV_INVALID);
+	assert_int_equal(kv_backend_run(fixture->backend, HFKV_OP_EXISTS, items, 3, DEADLINE_NONE, NULL),
+			 HFKV_INVALID);
 	assert_int_equal(items[2].status, HFKV_OK);
 }
 
@@ -317,8 +320,9 @@ static void a_header_lies_before_the_data(void **state)
 	open_at(fixture, fixture->root);
 	uint8_t header[28], header_back[28];
 	fill_header(header, BODY_BYTES);
-	struct hfkv_item item = { .key = KEY, .data = fixture->bytes, .length = BODY_BYTES, .header = header,
-				  .header_length = 28 };
+	struct hfkv_item item = {
+		.key = KEY, .data = fixture->bytes, .length = BODY_BYTES, .header = header, .header_length = 28
+	};
 	assert_int_equal(run(fixture, HFKV_OP_PUT, &item), HFKV_OK);
 	assert_int_equal(file_size(fixture, KEY_FILE), BODY_BYTES + 28);
 	assert_int_equal(exists(fixture, KEY), HFKV_OK);
@@ -543,7 +547,8 @@ static void mp_keys_have_the_file_names_of_lmcaches_mp_adapters(void **state)
 	assert_int_equal(file_size(fixture, "org-SEP-model@0x01000100@0@ab12@salt.data"), BODY_BYTES);
 	assert_int_equal(put(fixture, MP_KEY "@sa/lt", fixture->bytes, BODY_BYTES), HFKV_INVALID);
 	assert_int_equal(put(fixture, KEY, fixture->bytes, BODY_BYTES), HFKV_INVALID);
-	assert_int_equal(put(fixture, "m@01000100@ab", fixture->bytes, BODY_BYTES), HFKV_INVALID); /* the old form */
+	assert_int_equal(put(fixture, "m@01000100@ab", fixture->bytes, BODY_BYTES),
+			 HFKV_INVALID); /* the old form */
 	assert_int_equal(exists(fixture, "m@01000100@ab"), HFKV_NOT_FOUND);
 	char keys[1024] = "";
 	assert_int_equal(kv_backend_list(fixture->backend, collect_keys, keys, DEADLINE_NONE, NULL), HFKV_OK);

@@ -23,12 +23,13 @@ struct fixture {
 static int set_up(void **state)
 {
 	struct fixture *fixture = test_calloc(1, sizeof(*fixture));
-	fixture->settings = (struct l2_settings){ .threads = 2, .timeout_ms = 5000, .trigger_watermark = 0.8,
-						  .eviction_ratio = 0.2 };
+	fixture->settings = (struct l2_settings){
+		.threads = 2, .timeout_ms = 5000, .trigger_watermark = 0.8, .eviction_ratio = 0.2
+	};
 	for (int i = 0; i < BATCH; i++) {
 		snprintf(fixture->keys[i], sizeof(fixture->keys[i]), "m@00000001@0@%02x", i);
 		fixture->items[i] =
-			(struct hfkv_item){ .key = fixture->keys[i], .data = fixture->buffers[i], .length = BYTES };
+		    (struct hfkv_item){ .key = fixture->keys[i], .data = fixture->buffers[i], .length = BYTES };
 	}
 	fixture->gate = gate_backend_new(true);
 	*state = fixture;
@@ -237,7 +238,9 @@ static void a_lock_keeps_a_key_from_being_deleted(void **state)
 	run(fixture, HFKV_L2_STORE, 0, 4);
 	run(fixture, HFKV_L2_LOOKUP, 1, 1);
 	assert_int_equal(usage(fixture).locked_keys, 1);
-	struct hfkv_item items[3] = { { .key = fixture->keys[0] }, { .key = fixture->keys[1] }, { .key = fixture->keys[2] } };
+	struct hfkv_item items[3] = { { .key = fixture->keys[0] },
+				      { .key = fixture->keys[1] },
+				      { .key = fixture->keys[2] } };
 	assert_int_equal(hfkv_l2_delete(fixture->l2, items, 3, 0, NULL), HFKV_OK);
 	assert_int_equal(items[0].status, HFKV_OK);
 	assert_int_equal(items[1].status, HFKV_BUSY);
@@ -324,7 +327,8 @@ static void without_capacity_the_fraction_is_minus_one_and_said_once(void **stat
 	struct fixture *fixture = *state;
 	open_it(fixture);
 	char keys[2048] = "";
-	assert_int_equal(hfkv_l2_list(fixture->l2, append_line, keys, 0, NULL), HFKV_OK); /* nothing logs beside us */
+	assert_int_equal(hfkv_l2_list(fixture->l2, append_line, keys, 0, NULL),
+			 HFKV_OK); /* nothing logs beside us */
 	run(fixture, HFKV_L2_STORE, 0, 1);
 	struct log_lines lines;
 	log_lines_collect(&lines);
@@ -349,7 +353,8 @@ static void usage_is_rebuilt_after_a_restart_oldest_first(void **state)
 	reopen(fixture);
 	char keys[2048] = "";
 	assert_int_equal(hfkv_l2_list(fixture->l2, append_line, keys, 0, NULL), HFKV_OK);
-	assert_string_equal(keys, "m@00000001@0@01=100\nm@00000001@0@03=100\nm@00000001@0@00=100\nm@00000001@0@02=100\n");
+	assert_string_equal(
+	    keys, "m@00000001@0@01=100\nm@00000001@0@03=100\nm@00000001@0@00=100\nm@00000001@0@02=100\n");
 	assert_int_equal(usage(fixture).total_bytes, 4 * BYTES);
 	assert_int_equal(usage(fixture).rebuilt, 1);
 	run(fixture, HFKV_L2_STORE, 0, 1);

@@ -55,7 +55,8 @@ static void scalars_get_the_types_that_lmcache_reads(void **state)
 	assert_string_equal(json_string_value(json_object_get(tree, "dash")), "-SEP-");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(tree, "list"), 1)), "fs.backup");
 	json_t *extra = json_object_get(tree, "extra_config");
-	assert_string_equal(json_string_value(json_object_get(extra, "remote_storage_plugin.fs.base_path")), "/a,/b");
+	assert_string_equal(json_string_value(json_object_get(extra, "remote_storage_plugin.fs.base_path")),
+			    "/a,/b");
 	json_decref(tree);
 }
 
