@@ -83,6 +83,9 @@ typedef enum hfkv_status (*object_list_visit)(void *context, const struct object
 MUST_CHECK enum hfkv_status object_store_stat_many(struct object_store *store, struct object_stat *stats,
 						   size_t count, struct deadline deadline, struct fault *fault);
 
+/* Visits what lies under `directory` ("": the root): files at any depth, or one level of files and directories.
+ * The one rule for odd names: an entry whose path object_path_check refuses is left out, as nobody could ask for
+ * it. */
 MUST_CHECK enum hfkv_status object_store_list(struct object_store *store, const char *directory, bool recursive,
 					      object_list_visit visit, void *context, struct deadline deadline,
 					      struct fault *fault);

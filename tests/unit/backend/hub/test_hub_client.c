@@ -288,6 +288,31 @@ static void test_bucket_calls(void **state)
 	hub_end(&world);
 }
 
+static enum hfkv_status join_buckets(void *context, const struct hub_bucket_info *info)
+{
+	return byte_buf_printf(context, "%s|", info->id) ? HFKV_OK : HFKV_NO_MEMORY;
+}
+
+static void test_bucket_list(void **state)
+{
+	(void)state;
+	struct hub_world world;
+	char link[256];
+	struct byte_buf names = BYTE_BUF_INIT(1000);
+	hub_begin(&world, "200 OK", "[{\"id\":\"org/a\"},{\"noid\":1}]");
+	snprintf(link, sizeof(link), "Link: <%s>; rel=\"next\"\r\n",
+		 loopback_server_url(world.http.server, "/base/p2"));
+	world.script.fields = link;
+	world.script.later_body = "[{\"id\":\"org/b\"}]";
+	assert_int_equal(hub_bucket_list(world.hub, join_buckets, &names, soon(), NULL), HFKV_OK);
+	assert_string_equal(byte_buf_text(&names), "org/a|org/b|");
+	assert_int_equal(loopback_server_requests(world.http.server), 2);
+	world.script.later_body = "{}";
+	assert_int_equal(hub_bucket_list(world.hub, join_buckets, &names, soon(), NULL), HFKV_CORRUPT);
+	byte_buf_done(&names);
+	hub_end(&world);
+}
+
 static void test_xet_access(void **state)
 {
 	(void)state;
@@ -340,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_tree_refuses_odd_links),
 		cmocka_unit_test(test_batch_lines_and_outcomes),
 		cmocka_unit_test(test_bucket_calls),
+		cmocka_unit_test(test_bucket_list),
 		cmocka_unit_test(test_xet_access),
 		cmocka_unit_test(test_settings),
 	};
