@@ -151,6 +151,47 @@ static void more_than_one_xorb_and_many_fetches(void **state)
 	bytes_done(&bytes);
 }
 
+/* What the listener heard. Not atomic: a sanitizer sees it when two threads tell at once. */
+struct heard {
+	uint64_t last;
+	unsigned times;
+};
+
+static bool hear(void *context, uint64_t bytes_done)
+{
+	struct heard *heard = context;
+	assert_true(bytes_done > heard->last);
+	heard->last = bytes_done;
+	heard->times++;
+	return true;
+}
+
+static void progress_grows_and_is_told_by_one_at_a_time(void **state)
+{
+	struct transfer_fixture *fixture = *state;
+	struct bytes bytes = vectors_random(40, 40 * MIB);
+	struct xet_upload_item item = transfer_item_of(&bytes);
+	struct heard up = { 0 }, down = { 0 };
+	const struct xet_upload upload = { .items = &item,
+					   .item_count = 1,
+					   .progress = hear,
+					   .progress_context = &up,
+					   .call = transfer_in_time() };
+	assert_int_equal(xet_upload_session_run(fixture->client, &upload, NULL), HFKV_OK);
+	assert_true(up.times > 0 && up.last <= bytes.length);
+	fake_cas_set_term_chunks(fixture->cas, 8);
+	struct xet_download download = transfer_download_of(&item.hash, bytes.length);
+	uint64_t got = 0;
+	download.memory = calloc(1, bytes.length);
+	download.progress = hear;
+	download.progress_context = &down;
+	assert_int_equal(xet_download_run(fixture->client, &download, &got, NULL), HFKV_OK);
+	assert_true(down.times > 0 && down.last <= bytes.length);
+	assert_memory_equal(download.memory, bytes.data, bytes.length);
+	free(download.memory);
+	bytes_done(&bytes);
+}
+
 static void servers_without_v2_are_asked_for_it_once(void **state)
 {
 	struct transfer_fixture *fixture = *state;
@@ -197,6 +238,7 @@ int main(void)
 		WITH_FIXTURE(what_occurs_twice_is_sent_and_fetched_once),
 		WITH_FIXTURE(empty_sources_are_registered_without_xorbs),
 		WITH_FIXTURE(more_than_one_xorb_and_many_fetches),
+		WITH_FIXTURE(progress_grows_and_is_told_by_one_at_a_time),
 		WITH_FIXTURE(servers_without_v2_are_asked_for_it_once),
 		WITH_FIXTURE(tokens_near_their_end_are_renewed),
 		WITH_FIXTURE(short_lived_tokens_are_fetched_each_time),
