@@ -42,8 +42,8 @@ DEFINE_CLEANUP(blob_writer_free, struct blob_writer *);
 MUST_CHECK enum hfkv_status blob_reader_open(struct blob_store *store, const struct content_hash *hash,
 					     struct blob_reader **ret_reader, struct fault *fault);
 /* Reads exactly `length` bytes; CORRUPT when the blob ends before. */
-MUST_CHECK enum hfkv_status blob_reader_read(struct blob_reader *reader, uint64_t offset, void *bytes, size_t length,
-					     struct fault *fault);
+MUST_CHECK enum hfkv_status blob_reader_read(struct blob_reader *reader, uint64_t offset, void *bytes,
+					     size_t length, struct fault *fault);
 /* The length of the blob. */
 uint64_t blob_reader_bytes(const struct blob_reader *reader);
 /* A file descriptor of the blob (the caller closes it), for sendfile; -1 where the store has none: use read. */

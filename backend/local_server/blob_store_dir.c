@@ -118,7 +118,8 @@ enum hfkv_status blob_writer_new(struct blob_store *store, struct blob_writer **
 	return HFKV_OK;
 }
 
-enum hfkv_status blob_writer_append(struct blob_writer *writer, const void *bytes, size_t length, struct fault *fault)
+enum hfkv_status blob_writer_append(struct blob_writer *writer, const void *bytes, size_t length,
+				    struct fault *fault)
 {
 	const char *at = bytes;
 	while (length > 0) {
@@ -134,7 +135,8 @@ enum hfkv_status blob_writer_append(struct blob_writer *writer, const void *byte
 	uint64_t waiting = writer->written_bytes - writer->handed_over_bytes;
 	if (writer->store->durable && waiting >= EARLY_WRITE_BYTES) {
 		/* Only a hint: whatever it does not manage, the sync at commit does. */
-		sync_file_range(writer->fd, (off_t)writer->handed_over_bytes, (off_t)waiting, SYNC_FILE_RANGE_WRITE);
+		sync_file_range(writer->fd, (off_t)writer->handed_over_bytes, (off_t)waiting,
+				SYNC_FILE_RANGE_WRITE);
 		writer->handed_over_bytes = writer->written_bytes;
 	}
 	return HFKV_OK;
@@ -167,7 +169,8 @@ static enum hfkv_status put_on_shelf(struct blob_writer *writer, const char *nam
 	return HFKV_OK;
 }
 
-enum hfkv_status blob_writer_commit(struct blob_writer *writer, const struct content_hash *hash, struct fault *fault)
+enum hfkv_status blob_writer_commit(struct blob_writer *writer, const struct content_hash *hash,
+				    struct fault *fault)
 {
 	struct blob_store *store = writer->store;
 	char name[BLOB_NAME_BYTES];
@@ -198,8 +201,8 @@ enum hfkv_status blob_reader_open(struct blob_store *store, const struct content
 	blob_name(hash, name);
 	CLEANUP(close_fd) int fd = openat(store->xorbs_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return errno == ENOENT ? HFKV_NOT_FOUND :
-					 fault_set_errno(fault, errno, "blob store: cannot open a blob");
+		return errno == ENOENT ? HFKV_NOT_FOUND
+				       : fault_set_errno(fault, errno, "blob store: cannot open a blob");
 	struct stat stat;
 	if (fstat(fd, &stat) < 0)
 		return fault_set_errno(fault, errno, "blob store: cannot open a blob");
@@ -223,7 +226,8 @@ enum hfkv_status blob_reader_read(struct blob_reader *reader, uint64_t offset, v
 		if (got < 0)
 			return fault_set_errno(fault, errno, "blob store: cannot read");
 		if (got == 0)
-			return fault_set(fault, HFKV_CORRUPT, "blob store: a blob is shorter than its catalog entry");
+			return fault_set(fault, HFKV_CORRUPT,
+					 "blob store: a blob is shorter than its catalog entry");
 		at += got;
 		offset += (uint64_t)got;
 		length -= (size_t)got;

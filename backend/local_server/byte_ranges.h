@@ -16,7 +16,7 @@ struct byte_range {
 };
 
 enum range_outcome {
-	RANGE_ABSENT,        /* no header: everything */
+	RANGE_ABSENT, /* no header: everything */
 	RANGE_OK,
 	RANGE_MALFORMED,
 	RANGE_UNSATISFIABLE, /* begins at or past the end */
@@ -25,7 +25,8 @@ enum range_outcome {
 /* One range of a body of `size` bytes; the end is cut to it. *ret_range is set for ABSENT (all) and OK. */
 enum range_outcome byte_range_parse(const char *header, uint64_t size, struct byte_range *ret_range);
 
-/* Explicit ranges only, "s-e,s-e" with inclusive ends, as in signed URLs. Count, 0: malformed or more than `max`. */
+/* Explicit ranges only, "s-e,s-e" with inclusive ends, as in signed URLs. Count, 0: malformed or more than `max`.
+ */
 size_t byte_ranges_parse_list(const char *text, struct byte_range *ret_ranges, size_t max);
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANGES_MAX  256
-#define PART_BYTES  200
-#define BOUNDARY    "hfkv-xorb-part"
+#define RANGES_MAX 256
+#define PART_BYTES 200
+#define BOUNDARY   "hfkv-xorb-part"
 
 struct data_request {
 	struct content_hash xorb;
@@ -54,7 +54,8 @@ static bool check_url(struct request *request, struct data_request *data, struct
 	if (range && strncmp(range, "bytes=", 6) == 0)
 		data->asked_count = byte_ranges_parse_list(range + 6, data->asked, RANGES_MAX);
 	if (data->asked_count == 0 || !all_signed(data, ranges)) {
-		reply_error(reply, 403, NULL, "the URL is signed for other byte ranges than the Range header asks");
+		reply_error(reply, 403, NULL,
+			    "the URL is signed for other byte ranges than the Range header asks");
 		return false;
 	}
 	return true;
@@ -113,7 +114,7 @@ static ssize_t multipart_read(void *context, uint64_t offset, char *bytes, size_
 		if (offset < range_bytes) {
 			size_t length = range_bytes - offset < max ? (size_t)(range_bytes - offset) : max;
 			enum hfkv_status status =
-				blob_reader_read(multipart->blob, part->range.start + offset, bytes, length, NULL);
+			    blob_reader_read(multipart->blob, part->range.start + offset, bytes, length, NULL);
 			return status == HFKV_OK ? (ssize_t)length : -1;
 		}
 		offset -= range_bytes;
@@ -128,11 +129,11 @@ static void fill_parts(struct multipart *multipart, const struct data_request *d
 	for (size_t i = 0; i < count; i++) {
 		struct part *part = &multipart->parts[i];
 		part->range = data->asked[reversed ? count - 1 - i : i];
-		part->head_bytes = (size_t)snprintf(
-			part->head, PART_BYTES,
-			"%s--" BOUNDARY "\r\nContent-Type: application/octet-stream\r\n"
-			"Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
-			i ? "\r\n" : "", part->range.start, part->range.end - 1, total);
+		part->head_bytes =
+		    (size_t)snprintf(part->head, PART_BYTES,
+				     "%s--" BOUNDARY "\r\nContent-Type: application/octet-stream\r\n"
+				     "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
+				     i ? "\r\n" : "", part->range.start, part->range.end - 1, total);
 	}
 	struct part *last = &multipart->parts[count];
 	last->head_bytes = (size_t)snprintf(last->head, PART_BYTES, "\r\n--" BOUNDARY "--\r\n");
@@ -152,7 +153,8 @@ static void answer_multipart(const struct request *request, const struct data_re
 	multipart->parts = parts;
 	multipart->blob = TAKE_PTR(*blob);
 	fill_parts(multipart, data, request->reverse_order);
-	reply->stream = (struct reply_stream){ .read = multipart_read, .free = multipart_free, .context = multipart };
+	reply->stream =
+	    (struct reply_stream){ .read = multipart_read, .free = multipart_free, .context = multipart };
 	for (size_t i = 0; i < multipart->part_count; i++)
 		reply->stream.length += parts[i].head_bytes + (parts[i].range.end - parts[i].range.start);
 	reply->status = 206;

@@ -37,8 +37,8 @@ static void write_url(const struct url_maker *maker, const struct plan_xorb *xor
 	if (!server_keys_sign_url(maker->request->shared->keys, &xorb->listing.hash, list, maker->expires_at_s,
 				  signature))
 		json->failed = true; /* cannot happen: RANGES_PER_URL keeps the list short enough */
-	snprintf(url, sizeof(url), "%s/data/xorbs/%s?ranges=%s&expires=%" PRId64 "&signature=%s", maker->origin, hash,
-		 list, maker->expires_at_s, json->failed ? "" : signature);
+	snprintf(url, sizeof(url), "%s/data/xorbs/%s?ranges=%s&expires=%" PRId64 "&signature=%s", maker->origin,
+		 hash, list, maker->expires_at_s, json->failed ? "" : signature);
 	json_write_text_field(json, "url", url);
 }
 
@@ -86,7 +86,8 @@ static void write_xorb_v1(const struct url_maker *maker, const struct plan_xorb 
 static void write_xorb_v2(const struct url_maker *maker, const struct plan_xorb *xorb, struct json_writer *json)
 {
 	for (uint32_t first = 0; first < xorb->range_count; first += RANGES_PER_URL) {
-		uint32_t count = xorb->range_count - first < RANGES_PER_URL ? xorb->range_count - first : RANGES_PER_URL;
+		uint32_t count =
+		    xorb->range_count - first < RANGES_PER_URL ? xorb->range_count - first : RANGES_PER_URL;
 		json_write_open(json, '{');
 		write_url(maker, xorb, xorb->ranges + first, count, json);
 		json_write_key(json, "ranges");
@@ -131,8 +132,8 @@ static void answer_plan(struct request *request, const struct reconstruction_pla
 	reply_json_body(reply, 200, json_writer_ok(&json));
 }
 
-static void answer_file(struct request *request, const struct catalog_file *file, const char *key, write_xorb write,
-			struct reply *reply)
+static void answer_file(struct request *request, const struct catalog_file *file, const char *key,
+			write_xorb write, struct reply *reply)
 {
 	struct byte_range range;
 	enum range_outcome outcome = byte_range_parse(request_header(request, "Range"), file->size_bytes, &range);

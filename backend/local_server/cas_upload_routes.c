@@ -1,4 +1,5 @@
-/* What clients bring: xorbs, shards; and the optional calls that this server declines (Xet note, sections 6, 8). */
+/* What clients bring: xorbs, shards; and the optional calls that this server declines (Xet note, sections 6, 8).
+ */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/routes.h"
 #include "backend/local_server/shard_intake.h"
@@ -27,7 +28,8 @@ static bool begin_xorb(struct request *request)
 	enum hfkv_status known = catalog_xorb_exists(request->shared->catalog, &hash, &fault);
 	enum hfkv_status status = known;
 	if (known == HFKV_OK || known == HFKV_NOT_FOUND)
-		status = xorb_intake_new(request->shared->blobs, known == HFKV_NOT_FOUND, &request->xorb_intake, &fault);
+		status = xorb_intake_new(request->shared->blobs, known == HFKV_NOT_FOUND, &request->xorb_intake,
+					 &fault);
 	if (status != HFKV_OK)
 		reply_fault(&request->refusal, status, &fault);
 	return status == HFKV_OK;
@@ -49,8 +51,9 @@ void cas_put_xorb(struct request *request, struct reply *reply)
 		return;
 	}
 	enum hfkv_status status =
-		xorb_intake_commit(request->xorb_intake, request->shared->catalog, &hash, &inserted, &fault);
-	xorb_intake_free(TAKE_PTR(request->xorb_intake)); /* a refused body is gone before the client hears of it */
+	    xorb_intake_commit(request->xorb_intake, request->shared->catalog, &hash, &inserted, &fault);
+	xorb_intake_free(
+	    TAKE_PTR(request->xorb_intake)); /* a refused body is gone before the client hears of it */
 	if (status == HFKV_OK)
 		reply_json_text(reply, 200, inserted ? "{\"was_inserted\":true}" : "{\"was_inserted\":false}");
 	else

@@ -3,9 +3,9 @@
  * terms of files. One of the two seams of the server: another database takes the place of
  * catalog_sqlite*.c by giving the same functions. No SQL, no row and no file name shows here.
  *
- * Any thread, any number at once. Every call may block on the disk. A change is durable and visible to every
- * later call when its function has returned OK, and not there at all otherwise. Text and bytes given to a
- * visitor are borrowed during the visit; a visitor must not call the catalog.
+ * Any thread, any number at once. Every call may block on the disk. A change is durable and visible to every later
+ * call when its function has returned OK, and not there at all otherwise. What a visitor is given is borrowed
+ * during the visit; a visitor must not call the catalog.
  */
 #ifndef BACKEND_LOCAL_SERVER_CATALOG_H
 #define BACKEND_LOCAL_SERVER_CATALOG_H
@@ -22,7 +22,6 @@
 #define CATALOG_NAME_BYTES 97 /* longest namespace or bucket name, and the NUL */
 
 struct catalog;
-
 /* `location`: a directory the catalog may fill as it likes. `durable`: commits survive a power loss. */
 MUST_CHECK enum hfkv_status catalog_open(const char *location, bool durable, struct catalog **ret_catalog,
 					 struct fault *fault);
@@ -86,9 +85,13 @@ struct catalog_look_up {
 MUST_CHECK enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket,
 						 const struct catalog_look_up *look_up, struct fault *fault);
 
-enum catalog_scan_next { CATALOG_SCAN_ON, CATALOG_SCAN_SKIP /* to the first path >= `skip_to` */, CATALOG_SCAN_STOP };
+enum catalog_scan_next {
+	CATALOG_SCAN_ON,
+	CATALOG_SCAN_SKIP /* to the first path >= `skip_to` */,
+	CATALOG_SCAN_STOP
+};
 struct catalog_scan {
-	const char *from;   /* first path wanted, inclusive; any bytes */
+	const char *from; /* first path wanted, inclusive; any bytes */
 	size_t from_bytes;
 	const char *prefix; /* only paths that begin with these bytes */
 	enum catalog_scan_next (*visit)(void *context, const struct catalog_object *object, char *skip_to,
@@ -97,8 +100,8 @@ struct catalog_scan {
 };
 #define CATALOG_SCAN_BOUND_BYTES 1100
 /* Visits objects in byte order of their paths. */
-MUST_CHECK enum hfkv_status catalog_objects_scan(struct catalog *catalog, int64_t bucket, const struct catalog_scan *scan,
-						 struct fault *fault);
+MUST_CHECK enum hfkv_status catalog_objects_scan(struct catalog *catalog, int64_t bucket,
+						 const struct catalog_scan *scan, struct fault *fault);
 
 enum catalog_change_kind { CATALOG_ADD, CATALOG_DELETE };
 struct catalog_change {
@@ -138,8 +141,8 @@ MUST_CHECK enum hfkv_status catalog_xorb_find(struct catalog *catalog, const str
 					      struct xorb_listing *ret_xorb, struct fault *fault);
 
 /* All or none; those that are known already stay as they are. *ret_inserted: how many were new. */
-MUST_CHECK enum hfkv_status catalog_files_add(struct catalog *catalog, const struct catalog_file *files, size_t count,
-					      size_t *ret_inserted, struct fault *fault);
+MUST_CHECK enum hfkv_status catalog_files_add(struct catalog *catalog, const struct catalog_file *files,
+					      size_t count, size_t *ret_inserted, struct fault *fault);
 /* The caller frees with catalog_file_done. */
 MUST_CHECK enum hfkv_status catalog_file_find(struct catalog *catalog, const struct content_hash *hash,
 					      struct catalog_file *ret_file, struct fault *fault);

@@ -11,19 +11,19 @@
 #define BUSY_WAIT_MS    30000
 
 static const char schema[] =
-	"CREATE TABLE bucket("
-	" id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, name TEXT NOT NULL, private INTEGER NOT NULL,"
-	" created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,"
-	" size_bytes INTEGER NOT NULL DEFAULT 0, file_count INTEGER NOT NULL DEFAULT 0,"
-	" UNIQUE(owner, name));"
-	"CREATE TABLE object("
-	" bucket INTEGER NOT NULL, path TEXT NOT NULL, hash BLOB NOT NULL, size_bytes INTEGER NOT NULL,"
-	" modified_at INTEGER, uploaded_at INTEGER NOT NULL, content_type TEXT,"
-	" PRIMARY KEY(bucket, path)) WITHOUT ROWID;"
-	/* chunks: per chunk 32 bytes of hash, then the two ends as little-endian u32. */
-	"CREATE TABLE xorb(hash BLOB NOT NULL UNIQUE, chunks BLOB NOT NULL);"
-	/* terms: per term 32 bytes of xorb hash, then first chunk, end chunk, raw bytes as little-endian u32. */
-	"CREATE TABLE file(hash BLOB NOT NULL UNIQUE, size_bytes INTEGER NOT NULL, terms BLOB NOT NULL);";
+    "CREATE TABLE bucket("
+    " id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, name TEXT NOT NULL, private INTEGER NOT NULL,"
+    " created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,"
+    " size_bytes INTEGER NOT NULL DEFAULT 0, file_count INTEGER NOT NULL DEFAULT 0,"
+    " UNIQUE(owner, name));"
+    "CREATE TABLE object("
+    " bucket INTEGER NOT NULL, path TEXT NOT NULL, hash BLOB NOT NULL, size_bytes INTEGER NOT NULL,"
+    " modified_at INTEGER, uploaded_at INTEGER NOT NULL, content_type TEXT,"
+    " PRIMARY KEY(bucket, path)) WITHOUT ROWID;"
+    /* chunks: per chunk 32 bytes of hash, then the two ends as little-endian u32. */
+    "CREATE TABLE xorb(hash BLOB NOT NULL UNIQUE, chunks BLOB NOT NULL);"
+    /* terms: per term 32 bytes of xorb hash, then first chunk, end chunk, raw bytes as little-endian u32. */
+    "CREATE TABLE file(hash BLOB NOT NULL UNIQUE, size_bytes INTEGER NOT NULL, terms BLOB NOT NULL);";
 
 #define BUCKET_COLUMNS "id, owner, name, private, created_at, updated_at, size_bytes, file_count"
 #define OBJECT_COLUMNS "path, hash, size_bytes, modified_at, uploaded_at, content_type"
@@ -50,13 +50,15 @@ static const char *const statement_text[STATEMENT_COUNT] = {
 	[STATEMENT_OBJECT_FIND] = "SELECT " OBJECT_COLUMNS " FROM object WHERE bucket = ?1 AND path = ?2",
 	[STATEMENT_OBJECT_SCAN] = "SELECT " OBJECT_COLUMNS " FROM object WHERE bucket = ?1 AND path >= ?2"
 				  " ORDER BY path",
-	[STATEMENT_OBJECT_PUT] = "INSERT OR REPLACE INTO object(bucket, path, hash, size_bytes, modified_at, uploaded_at,"
-				 " content_type) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[STATEMENT_OBJECT_PUT] =
+	    "INSERT OR REPLACE INTO object(bucket, path, hash, size_bytes, modified_at, uploaded_at,"
+	    " content_type) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 	[STATEMENT_OBJECT_DELETE] = "DELETE FROM object WHERE bucket = ?1 AND path = ?2",
 	[STATEMENT_XORB_INSERT] = "INSERT INTO xorb(hash, chunks) VALUES(?1, ?2) ON CONFLICT DO NOTHING",
 	[STATEMENT_XORB_EXISTS] = "SELECT 1 FROM xorb WHERE hash = ?1",
 	[STATEMENT_XORB_FIND] = "SELECT chunks FROM xorb WHERE hash = ?1",
-	[STATEMENT_FILE_INSERT] = "INSERT INTO file(hash, size_bytes, terms) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING",
+	[STATEMENT_FILE_INSERT] =
+	    "INSERT INTO file(hash, size_bytes, terms) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING",
 	[STATEMENT_FILE_SIZE] = "SELECT size_bytes FROM file WHERE hash = ?1",
 	[STATEMENT_FILE_FIND] = "SELECT size_bytes, terms FROM file WHERE hash = ?1",
 };
@@ -64,13 +66,14 @@ static const char *const statement_text[STATEMENT_COUNT] = {
 enum hfkv_status catalog_sql_fault(struct catalog_connection *connection, struct fault *fault)
 {
 	int code = connection->db ? sqlite3_errcode(connection->db) & 0xff : SQLITE_NOMEM;
-	enum hfkv_status status = code == SQLITE_FULL                                ? HFKV_NO_SPACE :
-				  code == SQLITE_NOMEM                               ? HFKV_NO_MEMORY :
-				  code == SQLITE_CORRUPT || code == SQLITE_NOTADB    ? HFKV_CORRUPT :
-				  code == SQLITE_READONLY || code == SQLITE_CANTOPEN ? HFKV_FORBIDDEN :
-				  code == SQLITE_BUSY || code == SQLITE_LOCKED       ? HFKV_BUSY :
-										       HFKV_IO;
-	return fault_set(fault, status, "catalog: %s", connection->db ? sqlite3_errmsg(connection->db) : "no memory");
+	enum hfkv_status status = code == SQLITE_FULL                                  ? HFKV_NO_SPACE
+				  : code == SQLITE_NOMEM                               ? HFKV_NO_MEMORY
+				  : code == SQLITE_CORRUPT || code == SQLITE_NOTADB    ? HFKV_CORRUPT
+				  : code == SQLITE_READONLY || code == SQLITE_CANTOPEN ? HFKV_FORBIDDEN
+				  : code == SQLITE_BUSY || code == SQLITE_LOCKED       ? HFKV_BUSY
+										       : HFKV_IO;
+	return fault_set(fault, status, "catalog: %s",
+			 connection->db ? sqlite3_errmsg(connection->db) : "no memory");
 }
 
 sqlite3_stmt *catalog_prepare(struct catalog_connection *connection, enum catalog_statement which)
@@ -81,7 +84,8 @@ sqlite3_stmt *catalog_prepare(struct catalog_connection *connection, enum catalo
 		sqlite3_clear_bindings(*statement);
 		return *statement;
 	}
-	if (sqlite3_prepare_v3(connection->db, statement_text[which], -1, SQLITE_PREPARE_PERSISTENT, statement, NULL))
+	if (sqlite3_prepare_v3(connection->db, statement_text[which], -1, SQLITE_PREPARE_PERSISTENT, statement,
+			       NULL))
 		return NULL;
 	return *statement;
 }
@@ -89,8 +93,8 @@ sqlite3_stmt *catalog_prepare(struct catalog_connection *connection, enum catalo
 enum hfkv_status catalog_run(struct catalog_connection *connection, sqlite3_stmt *statement, struct fault *fault)
 {
 	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
-	enum hfkv_status status = code == SQLITE_DONE || code == SQLITE_ROW ? HFKV_OK :
-									      catalog_sql_fault(connection, fault);
+	enum hfkv_status status =
+	    code == SQLITE_DONE || code == SQLITE_ROW ? HFKV_OK : catalog_sql_fault(connection, fault);
 	if (statement)
 		sqlite3_reset(statement);
 	return status;
@@ -112,7 +116,7 @@ enum hfkv_status catalog_end(struct catalog_connection *connection, enum hfkv_st
 		status = catalog_run(connection, catalog_prepare(connection, STATEMENT_COMMIT), fault);
 	if (status != HFKV_OK && !sqlite3_get_autocommit(connection->db)) {
 		enum hfkv_status undone =
-			catalog_run(connection, catalog_prepare(connection, STATEMENT_ROLLBACK), NULL);
+		    catalog_run(connection, catalog_prepare(connection, STATEMENT_ROLLBACK), NULL);
 		(void)undone; /* nothing more can be done, and the first failure is the one to tell */
 	}
 	return status;
@@ -168,7 +172,7 @@ void catalog_give(struct catalog *catalog, struct catalog_connection *connection
 		return;
 	SCOPED_LOCK(&catalog->mutex);
 	struct catalog_connection **list =
-		connection == &catalog->writer ? &catalog->free_writer : &catalog->free_readers;
+	    connection == &catalog->writer ? &catalog->free_writer : &catalog->free_readers;
 	connection->next = *list;
 	*list = connection;
 	pthread_cond_broadcast(&catalog->freed);
@@ -244,7 +248,8 @@ static enum hfkv_status make_private(const char *file, struct fault *fault)
 	return fd < 0 ? fault_set_errno(fault, errno, "cannot open 'catalog.sqlite'") : HFKV_OK;
 }
 
-enum hfkv_status catalog_open(const char *location, bool durable, struct catalog **ret_catalog, struct fault *fault)
+enum hfkv_status catalog_open(const char *location, bool durable, struct catalog **ret_catalog,
+			      struct fault *fault)
 {
 	CLEANUP(free_pointer) char *file = NULL;
 	if (asprintf(&file, "%s/catalog.sqlite", location) < 0)

@@ -66,8 +66,8 @@ static enum hfkv_status insert_bucket(struct catalog_connection *connection, con
 	return status;
 }
 
-enum hfkv_status catalog_bucket_create(struct catalog *catalog, const char *owner, const char *name, bool is_private,
-				       struct catalog_bucket *ret_bucket, struct fault *fault)
+enum hfkv_status catalog_bucket_create(struct catalog *catalog, const char *owner, const char *name,
+				       bool is_private, struct catalog_bucket *ret_bucket, struct fault *fault)
 {
 	struct catalog_connection *connection = catalog_take_writer(catalog);
 	bool inserted = false;
@@ -130,8 +130,8 @@ enum hfkv_status catalog_bucket_list(struct catalog *catalog, const struct catal
 {
 	struct catalog_connection *connection = catalog_take_reader(catalog);
 	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_BUCKET_LIST);
-	enum hfkv_status status = statement ? visit_buckets(connection, statement, query, fault) :
-					      catalog_sql_fault(connection, fault);
+	enum hfkv_status status =
+	    statement ? visit_buckets(connection, statement, query, fault) : catalog_sql_fault(connection, fault);
 	catalog_give(catalog, connection);
 	return status;
 }
@@ -171,8 +171,8 @@ enum hfkv_status catalog_bucket_rename(struct catalog *catalog, int64_t id, cons
 	return status;
 }
 
-static enum hfkv_status run_for_bucket(struct catalog_connection *connection, enum catalog_statement which, int64_t id,
-				       struct fault *fault)
+static enum hfkv_status run_for_bucket(struct catalog_connection *connection, enum catalog_statement which,
+				       int64_t id, struct fault *fault)
 {
 	sqlite3_stmt *statement = catalog_prepare(connection, which);
 	if (statement)

@@ -78,9 +78,9 @@ enum hfkv_status catalog_xorb_exists(struct catalog *catalog, const struct conte
 	if (statement)
 		catalog_bind_hash(statement, 1, hash);
 	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
-	enum hfkv_status status = code == SQLITE_ROW  ? HFKV_OK :
-				  code == SQLITE_DONE ? HFKV_NOT_FOUND :
-							catalog_sql_fault(connection, fault);
+	enum hfkv_status status = code == SQLITE_ROW    ? HFKV_OK
+				  : code == SQLITE_DONE ? HFKV_NOT_FOUND
+							: catalog_sql_fault(connection, fault);
 	if (statement)
 		sqlite3_reset(statement);
 	catalog_give(catalog, connection);

@@ -13,7 +13,8 @@ static bool read_object(sqlite3_stmt *row, struct catalog_object *ret_object)
 	if (!ret_object->path || !catalog_column_hash(row, 1, &ret_object->hash))
 		return false;
 	ret_object->size_bytes = (uint64_t)sqlite3_column_int64(row, 2);
-	ret_object->modified_at_ms = sqlite3_column_type(row, 3) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 3);
+	ret_object->modified_at_ms =
+	    sqlite3_column_type(row, 3) == SQLITE_NULL ? -1 : sqlite3_column_int64(row, 3);
 	ret_object->uploaded_at_ms = sqlite3_column_int64(row, 4);
 	ret_object->content_type = (const char *)sqlite3_column_text(row, 5);
 	return true;
@@ -55,8 +56,8 @@ static enum hfkv_status find_each(struct catalog_connection *connection, int64_t
 	return status;
 }
 
-enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket, const struct catalog_look_up *look_up,
-				      struct fault *fault)
+enum hfkv_status catalog_objects_find(struct catalog *catalog, int64_t bucket,
+				      const struct catalog_look_up *look_up, struct fault *fault)
 {
 	struct catalog_connection *connection = catalog_take_reader(catalog);
 	enum hfkv_status status = catalog_begin_read(connection, fault);
@@ -74,8 +75,9 @@ struct scan_bound {
 };
 
 /* Steps from `bound` on until the visitor stops or skips. *ret_next: SKIP (with a new bound) or STOP. */
-static enum hfkv_status scan_run(struct catalog_connection *connection, int64_t bucket, const struct catalog_scan *scan,
-				 struct scan_bound *bound, enum catalog_scan_next *ret_next, struct fault *fault)
+static enum hfkv_status scan_run(struct catalog_connection *connection, int64_t bucket,
+				 const struct catalog_scan *scan, struct scan_bound *bound,
+				 enum catalog_scan_next *ret_next, struct fault *fault)
 {
 	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_OBJECT_SCAN);
 	if (!statement)
@@ -101,8 +103,8 @@ static enum hfkv_status scan_run(struct catalog_connection *connection, int64_t 
 	return code == SQLITE_DONE ? HFKV_OK : catalog_sql_fault(connection, fault);
 }
 
-static enum hfkv_status scan_all(struct catalog_connection *connection, int64_t bucket, const struct catalog_scan *scan,
-				 struct fault *fault)
+static enum hfkv_status scan_all(struct catalog_connection *connection, int64_t bucket,
+				 const struct catalog_scan *scan, struct fault *fault)
 {
 	struct scan_bound bound = { .length = 0 };
 	const char *from = scan->from;
@@ -200,7 +202,8 @@ static enum hfkv_status put_object(struct catalog_connection *connection, int64_
 }
 
 static enum hfkv_status apply_change(struct catalog_connection *connection, int64_t bucket,
-				     struct catalog_change *change, struct change_totals *totals, struct fault *fault)
+				     struct catalog_change *change, struct change_totals *totals,
+				     struct fault *fault)
 {
 	uint64_t size = 0;
 	enum hfkv_status status;
@@ -232,8 +235,8 @@ static enum hfkv_status apply_change(struct catalog_connection *connection, int6
 	return catalog_run(connection, statement, fault);
 }
 
-static enum hfkv_status apply_all(struct catalog_connection *connection, int64_t bucket, struct catalog_change *changes,
-				  size_t count, struct fault *fault)
+static enum hfkv_status apply_all(struct catalog_connection *connection, int64_t bucket,
+				  struct catalog_change *changes, size_t count, struct fault *fault)
 {
 	struct change_totals totals = { 0, 0 };
 	for (size_t i = 0; i < count; i++) {

@@ -66,8 +66,8 @@ static enum hfkv_status decode_chunk(struct file_content *content)
 		return HFKV_CORRUPT;
 	content->raw_at = 0;
 	content->raw_bytes = record.raw_bytes;
-	return chunk_unpacker_unpack(content->unpacker, &record, content->record + XORB_RECORD_HEADER_BYTES, content->raw,
-				     NULL);
+	return chunk_unpacker_unpack(content->unpacker, &record, content->record + XORB_RECORD_HEADER_BYTES,
+				     content->raw, NULL);
 }
 
 static enum hfkv_status next_chunk(struct file_content *content)
@@ -78,7 +78,7 @@ static enum hfkv_status next_chunk(struct file_content *content)
 	if (!content->term_begun) {
 		blob_reader_free(TAKE_PTR(content->blob));
 		enum hfkv_status status =
-			blob_reader_open(content->blobs, &term->xorb->listing.hash, &content->blob, NULL);
+		    blob_reader_open(content->blobs, &term->xorb->listing.hash, &content->blob, NULL);
 		if (status != HFKV_OK)
 			return status;
 		content->chunk = term->first_chunk;
@@ -99,7 +99,8 @@ ssize_t file_content_read(struct file_content *content, char *bytes, size_t max)
 	while (content->raw_at == content->raw_bytes) {
 		if (next_chunk(content) != HFKV_OK)
 			return -1;
-		uint64_t skip = content->skip_bytes < content->raw_bytes ? content->skip_bytes : content->raw_bytes;
+		uint64_t skip =
+		    content->skip_bytes < content->raw_bytes ? content->skip_bytes : content->raw_bytes;
 		content->raw_at = (uint32_t)skip;
 		content->skip_bytes -= skip;
 	}

@@ -1,6 +1,6 @@
 /*
- * The bytes of a file, decoded from its xorbs piece by piece: what resolve answers to clients that do not speak Xet.
- * One thread at a time; reads the blob store.
+ * The bytes of a file, decoded from its xorbs piece by piece: what resolve answers to clients that do not speak
+ * Xet. One thread at a time; reads the blob store.
  */
 #ifndef BACKEND_LOCAL_SERVER_FILE_CONTENT_H
 #define BACKEND_LOCAL_SERVER_FILE_CONTENT_H

@@ -20,12 +20,12 @@ typedef enum MHD_Result mhd_result;
 typedef int mhd_result;
 #endif
 
-#define CONNECTIONS_MAX     1024
-#define IDLE_SECONDS        300
-#define THREAD_STACK_BYTES  (512u << 10)
-#define CONNECTION_BYTES    (256u << 10) /* read buffer of a connection; pages are touched as they are used */
-#define BUFFER_STEP_BYTES   (64u << 10)
-#define HEADERS_LEFT_BYTES  (16u << 20)  /* how much of a body that is refused anyway is read before the answer */
+#define CONNECTIONS_MAX    1024
+#define IDLE_SECONDS       300
+#define THREAD_STACK_BYTES (512u << 10)
+#define CONNECTION_BYTES   (256u << 10) /* read buffer of a connection; pages are touched as they are used */
+#define BUFFER_STEP_BYTES  (64u << 10)
+#define HEADERS_LEFT_BYTES (16u << 20) /* how much of a body that is refused anyway is read before the answer */
 
 struct http_listener {
 	struct server_shared *shared;
@@ -66,8 +66,11 @@ static void delay(const struct server_shared *shared, int64_t ms)
 static struct fault_plan make_plan(struct request *request)
 {
 	struct server_shared *shared = request->shared;
-	struct fault_plan plan = { .delay_ms = -1, .stall_after_bytes = -1, .cut_after_bytes = -1,
-				   .flip_byte_at = -1, .apply_first = -1 };
+	struct fault_plan plan = { .delay_ms = -1,
+				   .stall_after_bytes = -1,
+				   .cut_after_bytes = -1,
+				   .flip_byte_at = -1,
+				   .apply_first = -1 };
 	if (!shared->faults || strcmp(request->route->name, "control") == 0)
 		return plan;
 	request_journal_count(shared->journal, request->route->name);
@@ -197,7 +200,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 	(void)context, (void)state;
 	if (code != MHD_CONNECTION_NOTIFY_STARTED)
 		return;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *info =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	int on = 1;
 	if (info)
 		setsockopt(info->connect_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -207,22 +211,18 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 static struct MHD_Daemon *start_daemon(struct http_listener *listener, int listen_fd)
 {
 	unsigned flags = MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL;
-	return MHD_start_daemon(
-		flags, 0, NULL, NULL, on_access, listener,
-		MHD_OPTION_LISTEN_SOCKET, listen_fd,
-		MHD_OPTION_URI_LOG_CALLBACK, on_target, listener,
-		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)BUFFER_STEP_BYTES,
-		MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES, MHD_OPTION_END);
+	return MHD_start_daemon(flags, 0, NULL, NULL, on_access, listener, MHD_OPTION_LISTEN_SOCKET, listen_fd,
+				MHD_OPTION_URI_LOG_CALLBACK, on_target, listener, MHD_OPTION_UNESCAPE_CALLBACK,
+				keep_escapes, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, listener,
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL, MHD_OPTION_CONNECTION_LIMIT,
+				(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+				MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)BUFFER_STEP_BYTES,
+				MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK_BYTES, MHD_OPTION_END);
 }
 
-enum hfkv_status http_listener_start(struct server_shared *shared, int listen_fd, struct http_listener **ret_listener,
-				     struct fault *fault)
+enum hfkv_status http_listener_start(struct server_shared *shared, int listen_fd,
+				     struct http_listener **ret_listener, struct fault *fault)
 {
 	struct http_listener *listener = calloc(1, sizeof(*listener));
 	if (!listener)

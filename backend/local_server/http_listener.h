@@ -13,11 +13,12 @@
 
 struct http_listener;
 
-/* Serves on the listening socket `listen_fd`, which it owns when it returns OK. `shared` is borrowed until stop has
- * returned. */
+/* Serves on the listening socket `listen_fd`, which it owns when it returns OK. `shared` is borrowed until stop
+ * has returned. */
 MUST_CHECK enum hfkv_status http_listener_start(struct server_shared *shared, int listen_fd,
 						struct http_listener **ret_listener, struct fault *fault);
-/* Closes all connections and waits for their handlers. The caller has made shared->stop_fd readable. NULL is fine. */
+/* Closes all connections and waits for their handlers. The caller has made shared->stop_fd readable. NULL is fine.
+ */
 void http_listener_stop(struct http_listener *listener);
 
 #endif

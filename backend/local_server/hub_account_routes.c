@@ -37,7 +37,8 @@ void hub_whoami(struct request *request, struct reply *reply)
 static void give_token(struct request *request, enum server_right right, struct reply *reply)
 {
 	int64_t now_s = clock_wall_ms() / 1000, end_s = now_s + request->shared->token_seconds;
-	struct cas_grant grant = { .bucket = request->bucket.id, .right = right,
+	struct cas_grant grant = { .bucket = request->bucket.id,
+				   .right = right,
 				   .expires_at_s = request->expire_given_tokens ? now_s - 1 : end_s };
 	char token[CAS_TOKEN_BYTES], origin[REQUEST_ORIGIN_BYTES];
 	server_keys_make_cas_token(request->shared->keys, &grant, token);

@@ -12,7 +12,7 @@
 
 struct batch {
 	struct catalog_change changes[OPERATIONS_MAX];
-	json_t *lines[OPERATIONS_MAX];       /* owned: the changes borrow their texts */
+	json_t *lines[OPERATIONS_MAX];      /* owned: the changes borrow their texts */
 	const char *errors[OPERATIONS_MAX]; /* static text, for operations that cannot be applied */
 	size_t count;
 };
@@ -42,8 +42,8 @@ static const char *copy_refusal(struct request *request, const json_t *json)
 		return "\"sourceRepoId\" must be <namespace>/<name>";
 	*slash = '\0';
 	struct catalog_bucket source;
-	enum hfkv_status status = catalog_bucket_find(request->shared->catalog, request_owner_name(owner), slash + 1,
-						      &source, NULL);
+	enum hfkv_status status =
+	    catalog_bucket_find(request->shared->catalog, request_owner_name(owner), slash + 1, &source, NULL);
 	return status == HFKV_OK ? NULL : "the source bucket does not exist";
 }
 
@@ -129,8 +129,9 @@ static void answer_batch(const struct batch *batch, struct reply *reply)
 		failed++;
 		json_write_open(&json, '{');
 		json_write_text_field(&json, "path", batch->changes[i].path ? batch->changes[i].path : "");
-		json_write_text_field(&json, "error", batch->errors[i] ? batch->errors[i] :
-								   "the content store has no file of this xetHash");
+		json_write_text_field(&json, "error",
+				      batch->errors[i] ? batch->errors[i]
+						       : "the content store has no file of this xetHash");
 		json_write_close(&json, '}');
 	}
 	json_write_close(&json, ']');
@@ -155,7 +156,7 @@ void hub_batch(struct request *request, struct reply *reply)
 		count = (size_t)request->apply_first;
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		catalog_objects_change(request->shared->catalog, request->bucket.id, batch->changes, count, &fault);
+	    catalog_objects_change(request->shared->catalog, request->bucket.id, batch->changes, count, &fault);
 	if (status == HFKV_OK)
 		answer_batch(batch, reply);
 	else if (status == HFKV_NOT_FOUND)

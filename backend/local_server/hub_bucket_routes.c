@@ -15,8 +15,8 @@
 /* The body as a JSON object; an empty body counts as {}. NULL, and the reply filled, for anything else. */
 static json_t *read_object(const struct request *request, struct reply *reply)
 {
-	json_t *json = request->body.length == 0 ? json_object() :
-						   json_loadb(request->body.data, request->body.length, 0, NULL);
+	json_t *json = request->body.length == 0 ? json_object()
+						 : json_loadb(request->body.data, request->body.length, 0, NULL);
 	if (json_is_object(json))
 		return json;
 	json_decref(json);
@@ -92,8 +92,9 @@ void hub_create_bucket(struct request *request, struct reply *reply)
 {
 	const char *owner = request_owner_name(request->captures[0]), *name = request->captures[1];
 	if (!bucket_name_valid(owner) || !bucket_name_valid(name)) {
-		reply_error(reply, 400, NULL,
-			    "bucket and namespace names are 1 to 96 of A-Z a-z 0-9 . _ - and begin with none of . -");
+		reply_error(
+		    reply, 400, NULL,
+		    "bucket and namespace names are 1 to 96 of A-Z a-z 0-9 . _ - and begin with none of . -");
 		return;
 	}
 	json_t *json = read_object(request, reply);
@@ -105,7 +106,7 @@ void hub_create_bucket(struct request *request, struct reply *reply)
 	struct catalog_bucket bucket;
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		catalog_bucket_create(request->shared->catalog, owner, name, is_private, &bucket, &fault);
+	    catalog_bucket_create(request->shared->catalog, owner, name, is_private, &bucket, &fault);
 	if (status == HFKV_OK || status == HFKV_EXISTS)
 		answer_created(request, status == HFKV_EXISTS, &bucket, reply);
 	else
@@ -142,9 +143,12 @@ void hub_list_buckets(struct request *request, struct reply *reply)
 	struct list_visit visit = { .json = JSON_WRITER_INIT(&reply->body) };
 	struct fault fault = FAULT_NONE;
 	json_write_open(&visit.json, '[');
-	struct catalog_bucket_query query = { .owner = owner, .search = search ? search : "",
-					      .after = cursor ? cursor : "", .limit = LIST_PAGE + 1,
-					      .visit = visit_listed, .context = &visit };
+	struct catalog_bucket_query query = { .owner = owner,
+					      .search = search ? search : "",
+					      .after = cursor ? cursor : "",
+					      .limit = LIST_PAGE + 1,
+					      .visit = visit_listed,
+					      .context = &visit };
 	enum hfkv_status status = catalog_bucket_list(request->shared->catalog, &query, &fault);
 	json_write_close(&visit.json, ']');
 	if (status != HFKV_OK) {
@@ -182,7 +186,7 @@ void hub_bucket_settings(struct request *request, struct reply *reply)
 		return;
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		catalog_bucket_set_private(request->shared->catalog, request->bucket.id, is_private, &fault);
+	    catalog_bucket_set_private(request->shared->catalog, request->bucket.id, is_private, &fault);
 	if (status == HFKV_OK)
 		reply_json_text(reply, 200, "{}");
 	else

@@ -130,8 +130,9 @@ static void link_next(struct request *request, const struct tree_page *page, str
 		reply_error(reply, 500, NULL, "no memory for the answer");
 		return;
 	}
-	reply_header(reply, "Link", "<%s/api/buckets/%s/%s/tree%s%s?recursive=%s&limit=%zu&cursor=%s>; rel=\"next\"",
-		     origin, request->bucket.owner, request->bucket.name, prefix[0] ? "/" : "", prefix,
+	reply_header(reply, "Link",
+		     "<%s/api/buckets/%s/%s/tree%s%s?recursive=%s&limit=%zu&cursor=%s>; rel=\"next\"", origin,
+		     request->bucket.owner, request->bucket.name, prefix[0] ? "/" : "", prefix,
 		     page->one_level ? "false" : "true", page->limit, cursor);
 }
 
@@ -146,14 +147,20 @@ void hub_tree(struct request *request, struct reply *reply)
 	}
 	struct entry_list list;
 	struct tree_page page = { .prefix = request->captures[2] ? request->captures[2] : "",
-				  .one_level = wants_one_level(request), .limit = wanted_limit(request),
-				  .file = list_file, .directory = list_directory, .context = &list };
+				  .one_level = wants_one_level(request),
+				  .limit = wanted_limit(request),
+				  .file = list_file,
+				  .directory = list_directory,
+				  .context = &list };
 	list_begin(&list, request, reply, page.limit);
-	struct catalog_scan scan = { .from = from, .from_bytes = from_bytes, .prefix = page.prefix,
-				     .visit = tree_page_visit, .context = &page };
+	struct catalog_scan scan = { .from = from,
+				     .from_bytes = from_bytes,
+				     .prefix = page.prefix,
+				     .visit = tree_page_visit,
+				     .context = &page };
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		catalog_objects_scan(request->shared->catalog, request->bucket.id, &scan, &fault);
+	    catalog_objects_scan(request->shared->catalog, request->bucket.id, &scan, &fault);
 	list_end(&list, reply);
 	if (status != HFKV_OK)
 		reply_fault(reply, status, &fault);
@@ -186,9 +193,11 @@ static void answer_paths(struct request *request, const json_t *array, struct re
 	struct entry_list list;
 	struct fault fault = FAULT_NONE;
 	list_begin(&list, request, reply, count);
-	struct catalog_look_up look_up = { .paths = paths, .count = count, .visit = visit_found, .context = &list };
+	struct catalog_look_up look_up = {
+		.paths = paths, .count = count, .visit = visit_found, .context = &list
+	};
 	enum hfkv_status status =
-		catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
+	    catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
 	list_end(&list, reply);
 	if (status != HFKV_OK)
 		reply_fault(reply, status, &fault);

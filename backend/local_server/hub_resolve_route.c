@@ -103,8 +103,9 @@ static bool stream_content(struct request *request, const struct resolved *resol
 		reply_fault(reply, status, &fault);
 		return false;
 	}
-	reply->stream = (struct reply_stream){ .read = content_read, .free = content_free, .context = content,
-					       .length = range.end - range.start };
+	reply->stream = (struct reply_stream){
+		.read = content_read, .free = content_free, .context = content, .length = range.end - range.start
+	};
 	return true;
 }
 
@@ -117,7 +118,8 @@ static bool has_etag(const struct request *request, const char *hash_text)
 static void answer_content(struct request *request, const struct resolved *resolved, struct reply *reply)
 {
 	struct byte_range range;
-	enum range_outcome outcome = byte_range_parse(request_header(request, "Range"), resolved->size_bytes, &range);
+	enum range_outcome outcome =
+	    byte_range_parse(request_header(request, "Range"), resolved->size_bytes, &range);
 	if (outcome == RANGE_MALFORMED) /* a Range that is not understood counts as none (RFC 9110, 14.2) */
 		outcome = byte_range_parse(NULL, resolved->size_bytes, &range);
 	if (outcome == RANGE_UNSATISFIABLE) {
@@ -140,9 +142,11 @@ void hub_resolve(struct request *request, struct reply *reply)
 	struct resolved resolved = { .found = false };
 	struct fault fault = FAULT_NONE;
 	const char *path = request->captures[2], *accept = request_header(request, "Accept");
-	struct catalog_look_up look_up = { .paths = &path, .count = 1, .visit = visit_resolved, .context = &resolved };
+	struct catalog_look_up look_up = {
+		.paths = &path, .count = 1, .visit = visit_resolved, .context = &resolved
+	};
 	enum hfkv_status status =
-		catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
+	    catalog_objects_find(request->shared->catalog, request->bucket.id, &look_up, &fault);
 	if (status != HFKV_OK) {
 		reply_fault(reply, status, &fault);
 	} else if (!resolved.found) {

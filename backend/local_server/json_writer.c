@@ -41,7 +41,10 @@ static size_t utf8_sequence(const unsigned char *at)
 {
 	if (at[0] < 0x80)
 		return 1;
-	size_t length = at[0] >= 0xc2 && at[0] <= 0xdf ? 2 : (at[0] & 0xf0) == 0xe0 ? 3 : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4 : 0;
+	size_t length = at[0] >= 0xc2 && at[0] <= 0xdf   ? 2
+			: (at[0] & 0xf0) == 0xe0         ? 3
+			: at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+							 : 0;
 	for (size_t i = 1; i < length; i++)
 		if ((at[i] & 0xc0) != 0x80)
 			return 0;

@@ -26,7 +26,7 @@ struct local_bucket_server {
 	socklen_t address_bytes;
 	struct http_listener *listener;
 	int lock_fd;
-	uint16_t port; /* 0 before start */
+	uint16_t port;                /* 0 before start */
 	char host[LISTEN_TEXT_BYTES]; /* for the endpoint: loopback in place of a wildcard */
 	char endpoint[128];
 };
@@ -63,15 +63,16 @@ static enum hfkv_status parse_listen(struct local_bucket_server *server, const c
 {
 	char host[LISTEN_TEXT_BYTES];
 	const char *port;
-	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };
+	struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV | AI_NUMERICHOST,
+				  .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found = NULL;
 	if (!split_listen(listen, host, &port))
-		return fault_set(fault, HFKV_INVALID, "listen address '%s': write ADDRESS:PORT, such as 127.0.0.1:8000",
-				 listen);
+		return fault_set(fault, HFKV_INVALID,
+				 "listen address '%s': write ADDRESS:PORT, such as 127.0.0.1:8000", listen);
 	const char *address = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
 	if (getaddrinfo(address, port, &hints, &found) != 0)
-		return fault_set(fault, HFKV_INVALID, "listen address '%s': '%s' is no IP address of this machine", listen,
-				 host);
+		return fault_set(fault, HFKV_INVALID, "listen address '%s': '%s' is no IP address of this machine",
+				 listen, host);
 	memcpy(&server->address, found->ai_addr, found->ai_addrlen);
 	server->address_bytes = found->ai_addrlen;
 	bool ipv6 = found->ai_family == AF_INET6;
@@ -85,7 +86,8 @@ static enum hfkv_status parse_listen(struct local_bucket_server *server, const c
 
 /* ---- the directory ---- */
 
-static enum hfkv_status lock_directory(struct local_bucket_server *server, const char *directory, struct fault *fault)
+static enum hfkv_status lock_directory(struct local_bucket_server *server, const char *directory,
+				       struct fault *fault)
 {
 	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
 		return fault_set_errno(fault, errno, "cannot make the data directory '%s'", directory);
@@ -98,9 +100,10 @@ static enum hfkv_status lock_directory(struct local_bucket_server *server, const
 	if (flock(server->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return HFKV_OK;
 	if (errno == EWOULDBLOCK)
-		return fault_set(fault, HFKV_BUSY,
-				 "the data directory '%s' is served by another hfkv serve: stop it, or use another directory",
-				 directory);
+		return fault_set(
+		    fault, HFKV_BUSY,
+		    "the data directory '%s' is served by another hfkv serve: stop it, or use another directory",
+		    directory);
 	return fault_set_errno(fault, errno, "cannot lock '%s'", file);
 }
 
@@ -129,8 +132,8 @@ static enum hfkv_status open_stores(struct local_bucket_server *server,
 	return status;
 }
 
-static enum hfkv_status open_shared(struct server_shared *shared, const struct local_bucket_server_settings *settings,
-				    struct fault *fault)
+static enum hfkv_status open_shared(struct server_shared *shared,
+				    const struct local_bucket_server_settings *settings, struct fault *fault)
 {
 	shared->token_seconds = settings->token_seconds ? settings->token_seconds : DEFAULT_LIFE_S;
 	shared->url_seconds = settings->url_seconds ? settings->url_seconds : DEFAULT_LIFE_S;
@@ -152,7 +155,7 @@ enum hfkv_status local_bucket_server_open(const struct local_bucket_server_setti
 	if (!settings->data_directory || !settings->data_directory[0])
 		return fault_set(fault, HFKV_INVALID, "a data directory is needed");
 	enum hfkv_status status =
-		parse_listen(server, settings->listen ? settings->listen : DEFAULT_LISTEN, fault);
+	    parse_listen(server, settings->listen ? settings->listen : DEFAULT_LISTEN, fault);
 	if (status == HFKV_OK)
 		status = open_shared(&server->shared, settings, fault);
 	if (status == HFKV_OK)
@@ -171,8 +174,8 @@ static uint16_t bound_port(int fd)
 	socklen_t length = sizeof(address);
 	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
 		return 0;
-	return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port :
-						     ((struct sockaddr_in *)&address)->sin_port);
+	return ntohs(address.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&address)->sin6_port
+						   : ((struct sockaddr_in *)&address)->sin_port);
 }
 
 static enum hfkv_status listen_on(const struct local_bucket_server *server, int *ret_fd, struct fault *fault)
@@ -182,9 +185,11 @@ static enum hfkv_status listen_on(const struct local_bucket_server *server, int 
 	if (fd < 0)
 		return fault_set_errno(fault, errno, "cannot make a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, (const struct sockaddr *)&server->address, server->address_bytes) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
+	if (bind(fd, (const struct sockaddr *)&server->address, server->address_bytes) < 0 ||
+	    listen(fd, LISTEN_BACKLOG) < 0) {
 		if (errno == EADDRINUSE)
-			return fault_set(fault, HFKV_BUSY, "cannot listen on %s: the port is in use; port 0 picks a free one",
+			return fault_set(fault, HFKV_BUSY,
+					 "cannot listen on %s: the port is in use; port 0 picks a free one",
 					 server->host);
 		return fault_set_errno(fault, errno, "cannot listen on %s", server->host);
 	}

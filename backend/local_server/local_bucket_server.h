@@ -28,11 +28,11 @@ struct local_bucket_server;
 
 struct local_bucket_server_settings {
 	const char *data_directory; /* made (0700) when missing; borrowed during open */
-	const char *listen;         /* "ADDRESS:PORT", IPv6 as "[ADDRESS]:PORT"; port 0 picks one; NULL: 127.0.0.1:0 */
-	bool without_fsync;         /* see "Durability" */
-	bool test_controls;         /* serve /_control/...: request counts, and faults on demand. For tests only */
-	int token_seconds;          /* life of a CAS token; 0: 3600 */
-	int url_seconds;            /* life of a data URL; 0: 3600 */
+	const char *listen; /* "ADDRESS:PORT", IPv6 as "[ADDRESS]:PORT"; port 0 picks one; NULL: 127.0.0.1:0 */
+	bool without_fsync; /* see "Durability" */
+	bool test_controls; /* serve /_control/...: request counts, and faults on demand. For tests only */
+	int token_seconds;  /* life of a CAS token; 0: 3600 */
+	int url_seconds;    /* life of a data URL; 0: 3600 */
 };
 
 /* Opens DIR and reads or makes its tokens. INVALID: a setting that cannot be right. BUSY: another process

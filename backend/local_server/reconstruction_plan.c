@@ -7,7 +7,8 @@ void reconstruction_plan_free(struct reconstruction_plan *plan)
 	if (!plan)
 		return;
 	struct plan_xorb *xorb, *next;
-	HASH_ITER(hh, plan->xorbs, xorb, next) {
+	HASH_ITER(hh, plan->xorbs, xorb, next)
+	{
 		HASH_DEL(plan->xorbs, xorb);
 		xorb_listing_done(&xorb->listing);
 		free(xorb->ranges);
@@ -18,7 +19,8 @@ void reconstruction_plan_free(struct reconstruction_plan *plan)
 }
 
 static enum hfkv_status find_xorb(struct reconstruction_plan *plan, struct catalog *catalog,
-				  const struct content_hash *hash, struct plan_xorb **ret_xorb, struct fault *fault)
+				  const struct content_hash *hash, struct plan_xorb **ret_xorb,
+				  struct fault *fault)
 {
 	struct plan_xorb *xorb;
 	HASH_FIND(hh, plan->xorbs, hash, sizeof(*hash), xorb);
@@ -32,9 +34,9 @@ static enum hfkv_status find_xorb(struct reconstruction_plan *plan, struct catal
 	enum hfkv_status status = catalog_xorb_find(catalog, hash, &xorb->listing, fault);
 	if (status != HFKV_OK) {
 		free(xorb);
-		return status == HFKV_NOT_FOUND ?
-			       fault_set(fault, HFKV_CORRUPT, "a file names a xorb that the catalog does not have") :
-			       status;
+		return status == HFKV_NOT_FOUND
+			   ? fault_set(fault, HFKV_CORRUPT, "a file names a xorb that the catalog does not have")
+			   : status;
 	}
 	HASH_ADD(hh, plan->xorbs, listing.hash, sizeof(xorb->listing.hash), xorb);
 	*ret_xorb = xorb;
@@ -59,7 +61,8 @@ static enum hfkv_status add_term(struct reconstruction_plan *plan, struct catalo
 	if (term.first_chunk >= term.end_chunk || term.end_chunk > listing->chunk_count)
 		return fault_set(fault, HFKV_CORRUPT, "a file names chunks that its xorb does not have");
 	uint32_t base = xorb_listing_raw_start(listing, term.first_chunk);
-	while (listing->chunks[term.first_chunk].raw_end - base <= part.start && term.first_chunk + 1 < term.end_chunk)
+	while (listing->chunks[term.first_chunk].raw_end - base <= part.start &&
+	       term.first_chunk + 1 < term.end_chunk)
 		term.first_chunk++;
 	while (term.end_chunk - 1 > term.first_chunk &&
 	       xorb_listing_raw_start(listing, term.end_chunk - 1) - base >= part.end)
@@ -87,7 +90,8 @@ static enum hfkv_status add_terms(struct reconstruction_plan *plan, struct catal
 		}
 		at = next;
 	}
-	return plan->term_count > 0 ? HFKV_OK : fault_set(fault, HFKV_CORRUPT, "a file has fewer bytes than its size");
+	return plan->term_count > 0 ? HFKV_OK
+				    : fault_set(fault, HFKV_CORRUPT, "a file has fewer bytes than its size");
 }
 
 static int compare_ranges(const void *a, const void *b)
@@ -129,7 +133,7 @@ static enum hfkv_status make_ranges(struct reconstruction_plan *plan, struct fau
 	for (uint32_t i = 0; i < plan->term_count; i++) {
 		struct plan_term *term = &plan->terms[i];
 		term->xorb->ranges[term->xorb->range_count++] =
-			(struct plan_range){ .first_chunk = term->first_chunk, .end_chunk = term->end_chunk };
+		    (struct plan_range){ .first_chunk = term->first_chunk, .end_chunk = term->end_chunk };
 	}
 	for (struct plan_xorb *xorb = plan->xorbs; xorb; xorb = xorb->hh.next)
 		settle_ranges(xorb);

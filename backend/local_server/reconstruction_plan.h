@@ -38,7 +38,8 @@ struct reconstruction_plan {
 	struct plan_xorb *xorbs; /* a uthash by hash, in order of first use */
 };
 
-/* The plan for `range` of the file, which lies inside it and is not empty. CORRUPT: the catalog contradicts itself. */
+/* The plan for `range` of the file, which lies inside it and is not empty. CORRUPT: the catalog contradicts
+ * itself. */
 MUST_CHECK enum hfkv_status reconstruction_plan_new(struct catalog *catalog, const struct catalog_file *file,
 						    struct byte_range range, struct reconstruction_plan **ret_plan,
 						    struct fault *fault);

@@ -121,6 +121,8 @@ void reply_error(struct reply *reply, unsigned status, const char *code, const c
 
 void reply_fault(struct reply *reply, enum hfkv_status status, const struct fault *fault)
 {
-	unsigned code = status == HFKV_NO_SPACE ? 507 : status == HFKV_BUSY || status == HFKV_NO_MEMORY ? 503 : 500;
+	unsigned code = status == HFKV_NO_SPACE                           ? 507
+			: status == HFKV_BUSY || status == HFKV_NO_MEMORY ? 503
+									  : 500;
 	reply_error(reply, code, NULL, "%s", fault_text(fault, status));
 }

@@ -57,7 +57,8 @@ void reply_json_text(struct reply *reply, unsigned status, const char *json);
 void reply_json_body(struct reply *reply, unsigned status, bool ok);
 
 /* {"error": text}, with X-Error-Code (NULL: none) and X-Error-Message. */
-void reply_error(struct reply *reply, unsigned status, const char *code, const char *format, ...) PRINTF_LIKE(4, 5);
+void reply_error(struct reply *reply, unsigned status, const char *code, const char *format, ...)
+    PRINTF_LIKE(4, 5);
 
 struct fault;
 /* The answer for a failure inside the server: 500, 503, 507; the text goes into the answer, it holds no secret. */

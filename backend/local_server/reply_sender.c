@@ -42,7 +42,8 @@ static ssize_t read_body(void *context, uint64_t offset, char *bytes, size_t max
 	ssize_t got = reply_body_read(&sent->reply, offset, bytes, max);
 	if (got <= 0)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
-	if (sent->flip_at >= 0 && (uint64_t)sent->flip_at >= offset && (uint64_t)sent->flip_at < offset + (uint64_t)got)
+	if (sent->flip_at >= 0 && (uint64_t)sent->flip_at >= offset &&
+	    (uint64_t)sent->flip_at < offset + (uint64_t)got)
 		bytes[(uint64_t)sent->flip_at - offset] ^= 0x01;
 	return got;
 }
@@ -61,9 +62,11 @@ static struct MHD_Response *response_from_callback(struct request *request, cons
 	if (!sent)
 		return NULL;
 	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	*sent = (struct sent_body){ .stall_at = plan->stall_after_bytes, .cut_at = plan->cut_after_bytes,
-				    .flip_at = plan->flip_byte_at, .stop_fd = request->shared->stop_fd,
+	    MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	*sent = (struct sent_body){ .stall_at = plan->stall_after_bytes,
+				    .cut_at = plan->cut_after_bytes,
+				    .flip_at = plan->flip_byte_at,
+				    .stop_fd = request->shared->stop_fd,
 				    .connection_fd = info ? info->connect_fd : -1 };
 	reply_init(&sent->reply);
 	sent->reply.body = reply->body;
@@ -74,7 +77,7 @@ static struct MHD_Response *response_from_callback(struct request *request, cons
 	reply->body = BYTE_BUF_INIT(0);
 	reply->stream = (struct reply_stream){ 0 };
 	struct MHD_Response *response = MHD_create_response_from_callback(
-		reply_body_length(&sent->reply), STREAM_BLOCK_BYTES, read_body, sent, free_body);
+	    reply_body_length(&sent->reply), STREAM_BLOCK_BYTES, read_body, sent, free_body);
 	if (!response)
 		free_body(sent);
 	return response;
@@ -85,13 +88,14 @@ static struct MHD_Response *response_from_memory(struct reply *reply)
 	size_t length = reply->body.length;
 	char *bytes = byte_buf_detach(&reply->body);
 	struct MHD_Response *response =
-		bytes ? MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
+	    bytes ? MHD_create_response_from_buffer(length, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
 	if (!response)
 		free(bytes);
 	return response;
 }
 
-static struct MHD_Response *make_response(struct request *request, const struct fault_plan *plan, struct reply *reply)
+static struct MHD_Response *make_response(struct request *request, const struct fault_plan *plan,
+					  struct reply *reply)
 {
 	bool disturbed = plan->stall_after_bytes >= 0 || plan->cut_after_bytes >= 0 || plan->flip_byte_at >= 0;
 	if (disturbed || reply->stream.read)
@@ -99,7 +103,7 @@ static struct MHD_Response *make_response(struct request *request, const struct 
 	if (reply->file_fd < 0)
 		return response_from_memory(reply);
 	struct MHD_Response *response =
-		MHD_create_response_from_fd_at_offset64(reply->file_length, reply->file_fd, reply->file_offset);
+	    MHD_create_response_from_fd_at_offset64(reply->file_length, reply->file_fd, reply->file_offset);
 	if (response)
 		reply->file_fd = -1; /* the library closes it */
 	return response;

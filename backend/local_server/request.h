@@ -45,7 +45,7 @@ struct route {
 	const char *pattern; /* "*" captures one segment, a last "**" the rest (maybe empty) */
 	const char *name;    /* as test controls name it */
 	enum route_access access;
-	bool has_bucket;     /* captures 0 and 1 name a bucket that must exist */
+	bool has_bucket; /* captures 0 and 1 name a bucket that must exist */
 	size_t body_max_bytes;
 	void (*handle)(struct request *request, struct reply *reply);
 	/* Takes the body as it comes, instead of memory; NULL: body_max_bytes in memory, 0 to drop it. Anything
@@ -87,7 +87,8 @@ void request_origin(const struct request *request, char ret_origin[REQUEST_ORIGI
 /* The bearer token of the request; NULL: none. Borrowed. */
 const char *request_bearer(const struct request *request);
 
-/* Decides at the headers: finds the route, checks the caller, finds the bucket. Fills refusal or leaves its status 0. */
+/* Decides at the headers: finds the route, checks the caller, finds the bucket. Fills refusal or leaves its status
+ * 0. */
 void request_begin(struct request *request, const char *method);
 /* The next bytes of the body. */
 void request_take_body(struct request *request, const char *bytes, size_t length);

@@ -22,7 +22,8 @@ static void check_cas(struct request *request, struct reply *refusal)
 	const char *token = request_bearer(request);
 	struct cas_grant grant;
 	if (!token) {
-		refuse_token(refusal, "no CAS token: ask the Hub's xet-read-token or xet-write-token route for one");
+		refuse_token(refusal,
+			     "no CAS token: ask the Hub's xet-read-token or xet-write-token route for one");
 		return;
 	}
 	if (!server_keys_read_cas_token(request->shared->keys, token, &grant)) {
@@ -34,7 +35,7 @@ static void check_cas(struct request *request, struct reply *refusal)
 		return;
 	}
 	enum hfkv_status status =
-		catalog_bucket_find_id(request->shared->catalog, grant.bucket, &request->bucket, NULL);
+	    catalog_bucket_find_id(request->shared->catalog, grant.bucket, &request->bucket, NULL);
 	if (status != HFKV_OK) {
 		refuse_token(refusal, "the bucket that the CAS token was given for is gone");
 		return;
@@ -49,13 +50,14 @@ static void find_bucket(struct request *request, bool anonymous, struct reply *r
 	const char *owner = request_owner_name(request->captures[0]);
 	struct fault fault = FAULT_NONE;
 	enum hfkv_status status =
-		catalog_bucket_find(request->shared->catalog, owner, request->captures[1], &request->bucket, &fault);
+	    catalog_bucket_find(request->shared->catalog, owner, request->captures[1], &request->bucket, &fault);
 	if (status == HFKV_OK && anonymous && request->bucket.is_private)
 		refuse_token(refusal, "this bucket is private: a token is needed");
 	else if (status == HFKV_NOT_FOUND && anonymous)
 		refuse_token(refusal, "a token is needed");
 	else if (status == HFKV_NOT_FOUND)
-		reply_error(refusal, 404, "RepoNotFound", "there is no bucket '%s/%s'", owner, request->captures[1]);
+		reply_error(refusal, 404, "RepoNotFound", "there is no bucket '%s/%s'", owner,
+			    request->captures[1]);
 	else if (status != HFKV_OK)
 		reply_fault(refusal, status, &fault);
 }

@@ -3,10 +3,26 @@
 #include <string.h>
 
 /* Every route shows in the counts, also before its first request. */
-static const char *const routes[] = { "create-bucket", "bucket-info", "list-buckets", "delete-bucket", "tree",
-				      "paths-info", "batch", "xet-read-token", "xet-write-token", "resolve",
-				      "whoami", "reconstruction-v1", "reconstruction-v2", "xorb-data", "xorb-put",
-				      "shard-v1", "shard-v2", "dedup-chunk", "xorb-grant", "other" };
+static const char *const routes[] = { "create-bucket",
+				      "bucket-info",
+				      "list-buckets",
+				      "delete-bucket",
+				      "tree",
+				      "paths-info",
+				      "batch",
+				      "xet-read-token",
+				      "xet-write-token",
+				      "resolve",
+				      "whoami",
+				      "reconstruction-v1",
+				      "reconstruction-v2",
+				      "xorb-data",
+				      "xorb-put",
+				      "shard-v1",
+				      "shard-v2",
+				      "dedup-chunk",
+				      "xorb-grant",
+				      "other" };
 
 struct journal_entry {
 	const char *route;
@@ -48,8 +64,8 @@ void request_journal_count(struct request_journal *journal, const char *route)
 			journal->counts[i]++;
 }
 
-void request_journal_add(struct request_journal *journal, const char *route, const char *method, const char *target,
-			 const char *range, unsigned status)
+void request_journal_add(struct request_journal *journal, const char *route, const char *method,
+			 const char *target, const char *range, unsigned status)
 {
 	char *copy = strdup(target);
 	if (!copy)

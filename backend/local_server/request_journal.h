@@ -17,9 +17,10 @@ void request_journal_free(struct request_journal *journal);
 
 /* Counts a request when its body has ended. `route`: static. */
 void request_journal_count(struct request_journal *journal, const char *route);
-/* Remembers it when its answer is decided; status 0: dropped without one. Texts are copied; `range` may be NULL. */
-void request_journal_add(struct request_journal *journal, const char *route, const char *method, const char *target,
-			 const char *range, unsigned status);
+/* Remembers it when its answer is decided; status 0: dropped without one. Texts are copied; `range` may be NULL.
+ */
+void request_journal_add(struct request_journal *journal, const char *route, const char *method,
+			 const char *target, const char *range, unsigned status);
 /* Forgets the counts (the log stays). */
 void request_journal_reset_counts(struct request_journal *journal);
 

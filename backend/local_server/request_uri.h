@@ -19,7 +19,8 @@ MUST_CHECK char *uri_decode(const char *text, size_t length);
 /* Encodes every byte outside A-Z a-z 0-9 _ . - ~ and the extra ones in `keep`; malloc'd, NULL: no memory. */
 MUST_CHECK char *uri_encode(const char *text, const char *keep);
 
-/* The value of `name` in a raw query ("a=1&b=2", NULL for none), decoded; malloc'd. NULL: not there or malformed. */
+/* The value of `name` in a raw query ("a=1&b=2", NULL for none), decoded; malloc'd. NULL: not there or malformed.
+ */
 MUST_CHECK char *uri_query_value(const char *query, const char *name);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "backend/local_server/request.h"
 
-/* Never NULL: what no route serves leads to one that answers 404. Fills the request's captures; a target that cannot
- * be decoded fills `refusal` with a 400. */
+/* Never NULL: what no route serves leads to one that answers 404. Fills the request's captures; a target that
+ * cannot be decoded fills `refusal` with a 400. */
 const struct route *route_find(struct request *request, const char *method, struct reply *refusal);
 
 /* hub_bucket_routes.c */

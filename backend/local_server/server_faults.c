@@ -59,12 +59,26 @@ static enum hfkv_status read_drop(const json_t *json, enum fault_drop *ret_drop,
 
 static enum hfkv_status check_keys(json_t *json, struct fault *fault)
 {
-	static const char *const known[] = { "route", "path_contains", "skip", "times", "status", "headers", "body",
-					     "delay_ms", "stall_after_bytes", "cut_after_bytes", "drop", "apply_first",
-					     "expire_tokens", "expire_urls", "reverse_order", "flip_byte_at" };
+	static const char *const known[] = { "route",
+					     "path_contains",
+					     "skip",
+					     "times",
+					     "status",
+					     "headers",
+					     "body",
+					     "delay_ms",
+					     "stall_after_bytes",
+					     "cut_after_bytes",
+					     "drop",
+					     "apply_first",
+					     "expire_tokens",
+					     "expire_urls",
+					     "reverse_order",
+					     "flip_byte_at" };
 	const char *key;
 	json_t *value;
-	json_object_foreach(json, key, value) {
+	json_object_foreach(json, key, value)
+	{
 		bool found = false;
 		for (size_t i = 0; i < ARRAY_LENGTH(known) && !found; i++)
 			found = strcmp(key, known[i]) == 0;
@@ -93,7 +107,7 @@ static enum hfkv_status read_numbers(const json_t *json, struct fault_rule *rule
 	};
 	for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
 		enum hfkv_status status =
-			read_integer(json, numbers[i].key, numbers[i].absent, numbers[i].value, fault);
+		    read_integer(json, numbers[i].key, numbers[i].absent, numbers[i].value, fault);
 		if (status != HFKV_OK)
 			return status;
 	}
@@ -177,10 +191,12 @@ static enum hfkv_status rule_new(json_t *json, struct fault_rule **ret_rule, str
 	return status;
 }
 
-static enum hfkv_status read_rules(const json_t *array, struct fault_rule **rules, size_t *count, struct fault *fault)
+static enum hfkv_status read_rules(const json_t *array, struct fault_rule **rules, size_t *count,
+				   struct fault *fault)
 {
 	if (!json_is_array(array) || json_array_size(array) > RULES_MAX)
-		return fault_set(fault, HFKV_INVALID, "the body must be a JSON array of at most %d rules", RULES_MAX);
+		return fault_set(fault, HFKV_INVALID, "the body must be a JSON array of at most %d rules",
+				 RULES_MAX);
 	for (size_t i = 0; i < json_array_size(array); i++) {
 		enum hfkv_status status = rule_new(json_array_get(array, i), &rules[i], fault);
 		if (status != HFKV_OK)
@@ -190,7 +206,8 @@ static enum hfkv_status read_rules(const json_t *array, struct fault_rule **rule
 	return HFKV_OK;
 }
 
-enum hfkv_status server_faults_set(struct server_faults *faults, const char *json, size_t length, struct fault *fault)
+enum hfkv_status server_faults_set(struct server_faults *faults, const char *json, size_t length,
+				   struct fault *fault)
 {
 	json_t *array = json_loadb(json, length, 0, NULL);
 	struct fault_rule *rules[RULES_MAX];
@@ -213,7 +230,8 @@ static bool has_text(const struct byte_buf *body, const char *text)
 	return body && body->length > 0 && memmem(body->data, body->length, text, strlen(text)) != NULL;
 }
 
-static bool rule_fits(const struct fault_rule *rule, const char *route, const char *target, const struct byte_buf *body)
+static bool rule_fits(const struct fault_rule *rule, const char *route, const char *target,
+		      const struct byte_buf *body)
 {
 	if (strcmp(rule->route, "*") != 0 && strcmp(rule->route, route) != 0)
 		return false;
@@ -223,8 +241,11 @@ static bool rule_fits(const struct fault_rule *rule, const char *route, const ch
 struct fault_plan server_faults_plan(struct server_faults *faults, const char *route, const char *target,
 				     const struct byte_buf *body)
 {
-	struct fault_plan none = { .delay_ms = -1, .stall_after_bytes = -1, .cut_after_bytes = -1,
-				   .flip_byte_at = -1, .apply_first = -1 };
+	struct fault_plan none = { .delay_ms = -1,
+				   .stall_after_bytes = -1,
+				   .cut_after_bytes = -1,
+				   .flip_byte_at = -1,
+				   .apply_first = -1 };
 	SCOPED_LOCK(&faults->mutex);
 	for (size_t i = 0; i < faults->count; i++) {
 		struct fault_rule *rule = faults->rules[i];

@@ -10,9 +10,9 @@
  *                    "flip_byte_at" (one body byte altered)
  *   in the work      "apply_first" (batch: so many operations, then `status`, 500 if absent); "reverse_order"
  *                    (tree, paths-info, multi-range data); "expire_tokens" (on a CAS call: 401; on a token call:
- *                    the token it gives out is refused later); "expire_urls" (on a data URL: 403; on a reconstruction:
- *                    its URLs are refused later)
- * Each rule counts only the requests that reached it past the rules before it.
+ *                    the token it gives out is refused later); "expire_urls" (on a data URL: 403; on a
+ * reconstruction: its URLs are refused later) Each rule counts only the requests that reached it past the rules
+ * before it.
  *
  * Any thread.
  */

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_BYTES     32
-#define MAC_BYTES     32
-#define MAC_TEXT      (2 * MAC_BYTES + 1)
+#define KEY_BYTES      32
+#define MAC_BYTES      32
+#define MAC_TEXT       (2 * MAC_BYTES + 1)
 #define TOKEN_FILE_MAX 512
 
 struct server_keys {
@@ -46,7 +46,8 @@ static enum hfkv_status make_key_file(int directory, const char *name, const cha
 	to_hex(random, sizeof(random), hex);
 	snprintf(text, sizeof(text), "%s%s\n", prefix, hex);
 	snprintf(aside, sizeof(aside), "%s.new", name);
-	CLEANUP(close_fd) int fd = openat(directory, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	CLEANUP(close_fd)
+	int fd = openat(directory, aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fault_set_errno(fault, errno, "cannot make '%s'", name);
 	enum hfkv_status status = write_whole(fd, text, fault);
@@ -59,7 +60,8 @@ static enum hfkv_status make_key_file(int directory, const char *name, const cha
 	return HFKV_OK;
 }
 
-static enum hfkv_status read_key_file(int directory, const char *name, struct secret **ret_secret, struct fault *fault)
+static enum hfkv_status read_key_file(int directory, const char *name, struct secret **ret_secret,
+				      struct fault *fault)
 {
 	CLEANUP(close_fd) int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
@@ -73,8 +75,8 @@ static enum hfkv_status read_key_file(int directory, const char *name, struct se
 	struct secret *secret = used ? secret_new(text, used) : NULL;
 	OPENSSL_cleanse(text, sizeof(text));
 	if (!secret)
-		return fault_set(fault, HFKV_CORRUPT, "'%s' is empty: remove it, and the next start makes a new one",
-				 name);
+		return fault_set(fault, HFKV_CORRUPT,
+				 "'%s' is empty: remove it, and the next start makes a new one", name);
 	*ret_secret = secret;
 	return HFKV_OK;
 }
@@ -177,7 +179,8 @@ bool server_keys_read_cas_token(const struct server_keys *keys, const char *toke
 	sign(keys, claim, mac);
 	if (!mac_equal(mac, dot + 1))
 		return false;
-	if (sscanf(claim, "cas1.%c.%" SCNd64 ".%" SCNd64, &right, &ret_grant->bucket, &ret_grant->expires_at_s) != 3)
+	if (sscanf(claim, "cas1.%c.%" SCNd64 ".%" SCNd64, &right, &ret_grant->bucket, &ret_grant->expires_at_s) !=
+	    3)
 		return false;
 	ret_grant->right = right == 'w' ? RIGHT_WRITE : RIGHT_READ;
 	return true;

@@ -23,7 +23,8 @@ struct intake {
 static void intake_done(struct intake *intake)
 {
 	struct known_xorb *xorb, *next;
-	HASH_ITER(hh, intake->xorbs, xorb, next) {
+	HASH_ITER(hh, intake->xorbs, xorb, next)
+	{
 		HASH_DEL(intake->xorbs, xorb);
 		xorb_listing_done(&xorb->listing);
 		free(xorb);
@@ -56,7 +57,8 @@ static enum hfkv_status find_xorb(struct intake *intake, const struct content_ha
 	enum hfkv_status status = catalog_xorb_find(intake->catalog, hash, &xorb->listing, fault);
 	if (status != HFKV_OK) {
 		free(xorb);
-		return status == HFKV_NOT_FOUND ? refuse(fault, hash, "it names a xorb that was not uploaded:") : status;
+		return status == HFKV_NOT_FOUND ? refuse(fault, hash, "it names a xorb that was not uploaded:")
+						: status;
 	}
 	HASH_ADD(hh, intake->xorbs, listing.hash, sizeof(xorb->listing.hash), xorb);
 	*ret_listing = &xorb->listing;
@@ -91,8 +93,8 @@ static enum hfkv_status check_term(struct intake *intake, const struct shard_ter
 	return HFKV_OK;
 }
 
-static enum hfkv_status check_terms(struct intake *intake, const struct shard_file *source, struct catalog_file *file,
-				    struct fault *fault)
+static enum hfkv_status check_terms(struct intake *intake, const struct shard_file *source,
+				    struct catalog_file *file, struct fault *fault)
 {
 	struct merkle_root root;
 	merkle_root_init(&root);
@@ -121,8 +123,8 @@ static enum hfkv_status take_file(struct intake *intake, const struct shard_file
 	if (!(source->flags & SHARD_FILE_HAS_VERIFICATION))
 		return refuse(fault, &source->hash, "a file has no verification records:");
 	if (source->term_count == 0)
-		return content_hash_is_zero(&source->hash) ? HFKV_OK :
-							     refuse(fault, &source->hash, "a file has no terms:");
+		return content_hash_is_zero(&source->hash) ? HFKV_OK
+							   : refuse(fault, &source->hash, "a file has no terms:");
 	if (source->term_count > TERMS_MAX)
 		return refuse(fault, &source->hash, "a file has too many terms:");
 	struct catalog_file *file = &intake->files[intake->file_count];
@@ -135,7 +137,8 @@ static enum hfkv_status take_file(struct intake *intake, const struct shard_file
 	return check_terms(intake, source, file, fault);
 }
 
-static enum hfkv_status check_xorb_block(struct intake *intake, const struct shard_xorb *block, struct fault *fault)
+static enum hfkv_status check_xorb_block(struct intake *intake, const struct shard_xorb *block,
+					 struct fault *fault)
 {
 	const struct xorb_listing *xorb;
 	enum hfkv_status status = find_xorb(intake, &block->hash, &xorb, fault);
@@ -184,6 +187,7 @@ enum hfkv_status shard_intake(struct catalog *catalog, const void *bytes, size_t
 		return status;
 	*ret_inserted = 0;
 	*ret_files = shard.file_count;
-	return intake.file_count == 0 ? HFKV_OK :
-					catalog_files_add(catalog, intake.files, intake.file_count, ret_inserted, fault);
+	return intake.file_count == 0
+		   ? HFKV_OK
+		   : catalog_files_add(catalog, intake.files, intake.file_count, ret_inserted, fault);
 }

@@ -1,8 +1,9 @@
 /*
  * Takes in a shard: proves every file in it against the xorbs that are stored, then registers them all at once.
  *
- * Proved: form (shard_reader), every named xorb is known, terms lie inside them and have the stated bytes, each term's
- * verification hash, each file's hash recomputed from its chunks, and that xorb blocks say what the xorbs hold.
+ * Proved: form (shard_reader), every named xorb is known, terms lie inside them and have the stated bytes, each
+ * term's verification hash, each file's hash recomputed from its chunks, and that xorb blocks say what the xorbs
+ * hold.
  */
 #ifndef BACKEND_LOCAL_SERVER_SHARD_INTAKE_H
 #define BACKEND_LOCAL_SERVER_SHARD_INTAKE_H

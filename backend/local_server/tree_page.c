@@ -56,8 +56,7 @@ void tree_page_write_cursor(const struct tree_page *page, char ret_cursor[TREE_C
 bool tree_page_read_cursor(const char *cursor, char ret_from[CATALOG_SCAN_BOUND_BYTES], size_t *ret_from_bytes)
 {
 	size_t digits = strlen(cursor);
-	if (digits % 2 || digits / 2 > CATALOG_SCAN_BOUND_BYTES ||
-	    strspn(cursor, "0123456789abcdef") != digits)
+	if (digits % 2 || digits / 2 > CATALOG_SCAN_BOUND_BYTES || strspn(cursor, "0123456789abcdef") != digits)
 		return false;
 	for (size_t i = 0; i < digits / 2; i++) {
 		unsigned byte = 0;

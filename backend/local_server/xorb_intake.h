@@ -19,7 +19,8 @@ DEFINE_CLEANUP(xorb_intake_free, struct xorb_intake *);
 /* The next bytes. The first failure is kept for xorb_intake_commit; what comes after it is dropped. */
 void xorb_intake_feed(struct xorb_intake *intake, const void *bytes, size_t length);
 
-/* The body has ended. CORRUPT, OVERSIZE: it is no xorb of that hash. On OK the xorb is stored and in the catalog. */
+/* The body has ended. CORRUPT, OVERSIZE: it is no xorb of that hash. On OK the xorb is stored and in the catalog.
+ */
 MUST_CHECK enum hfkv_status xorb_intake_commit(struct xorb_intake *intake, struct catalog *catalog,
 					       const struct content_hash *hash, bool *ret_inserted,
 					       struct fault *fault);

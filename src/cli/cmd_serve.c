@@ -30,7 +30,9 @@ static const struct argp_option serve_argp_options[] = {
 	{ "listen", OPTION_LISTEN, "ADDR:PORT", 0, "Where to serve (127.0.0.1:0; port 0 picks one)", 0 },
 	{ "print-env", OPTION_PRINT_ENV, NULL, 0, "Print HF_ENDPOINT=... and HF_TOKEN=... once it serves", 0 },
 	{ "no-fsync", OPTION_NO_FSYNC, NULL, 0,
-	  "Do not wait for the disk: faster; a power loss may then cost what was stored last, a killed process nothing", 0 },
+	  "Do not wait for the disk: faster; a power loss may then cost what was stored last, a killed process "
+	  "nothing",
+	  0 },
 	{ "token-seconds", OPTION_TOKEN_SECONDS, "N", 0, "Life of a CAS token (3600)", 0 },
 	{ "url-seconds", OPTION_URL_SECONDS, "N", 0, "Life of a data URL (3600)", 0 },
 	{ "test-controls", OPTION_TEST_CONTROLS, NULL, 0,
@@ -69,10 +71,13 @@ static error_t serve_parse(int key, char *argument, struct argp_state *state)
 }
 
 static const struct argp serve_argp = {
-	.options = serve_argp_options, .parser = serve_parse,
+	.options = serve_argp_options,
+	.parser = serve_parse,
 	.doc = "Serve buckets from this machine: the Hub's bucket API and the Xet content store."
-	       "\vDIR keeps a write token and a read token (write-token, read-token; readable by you alone). Point clients"
-	       " at it with HF_ENDPOINT and HF_TOKEN. It speaks plain HTTP: keep it on loopback, or put TLS before it.",
+	       "\vDIR keeps a write token and a read token (write-token, read-token; readable by you alone). "
+	       "Point clients"
+	       " at it with HF_ENDPOINT and HF_TOKEN. It speaks plain HTTP: keep it on loopback, or put TLS "
+	       "before it.",
 };
 
 static void print_environment(const struct local_bucket_server *server)

@@ -30,8 +30,11 @@ static void one_range(void **state)
 static void malformed_ranges(void **state)
 {
 	(void)state;
-	const char *bad[] = { "", "bytes", "bytes=", "bytes=a-b", "bytes=5-4", "bytes=1", "bytes=1-2,3-4", "items=0-1",
-			      "bytes=0-1x", "bytes=18446744073709551616-", "bytes=--1", "bytes= 0-1" };
+	const char *bad[] = {
+		"",          "bytes",         "bytes=",    "bytes=a-b",  "bytes=5-4",
+		"bytes=1",   "bytes=1-2,3-4", "items=0-1", "bytes=0-1x", "bytes=18446744073709551616-",
+		"bytes=--1", "bytes= 0-1"
+	};
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++)
 		expect(bad[i], 10, RANGE_MALFORMED, 0, 0);
 }

@@ -34,7 +34,9 @@ static void add_file(struct catalog *catalog, uint8_t byte, uint64_t size)
 
 static enum hfkv_status add(struct catalog *catalog, int64_t bucket, const char *path, uint8_t byte)
 {
-	struct catalog_change change = { .kind = CATALOG_ADD, .path = path, .hash = hash_of(byte), .modified_at_ms = -1 };
+	struct catalog_change change = {
+		.kind = CATALOG_ADD, .path = path, .hash = hash_of(byte), .modified_at_ms = -1
+	};
 	assert_int_equal(catalog_objects_change(catalog, bucket, &change, 1, NULL), HFKV_OK);
 	return change.status;
 }
@@ -83,7 +85,8 @@ static void changes_keep_the_sums(void **state)
 	assert_int_equal(catalog_objects_change(catalog, id + 1, changes, 4, NULL), HFKV_NOT_FOUND);
 }
 
-static enum catalog_scan_next note_path(void *context, const struct catalog_object *object, char *skip_to, size_t *skip_bytes)
+static enum catalog_scan_next note_path(void *context, const struct catalog_object *object, char *skip_to,
+					size_t *skip_bytes)
 {
 	strcat(context, object->path);
 	strcat(context, " ");
@@ -95,10 +98,13 @@ static enum catalog_scan_next note_path(void *context, const struct catalog_obje
 	return strcmp(object->path, "d") == 0 ? CATALOG_SCAN_STOP : CATALOG_SCAN_ON;
 }
 
-static void expect_scan(struct catalog *catalog, int64_t bucket, const char *from, const char *prefix, const char *want)
+static void expect_scan(struct catalog *catalog, int64_t bucket, const char *from, const char *prefix,
+			const char *want)
 {
 	char got[200] = "";
-	struct catalog_scan scan = { .from = from, .from_bytes = strlen(from), .prefix = prefix, .visit = note_path, .context = got };
+	struct catalog_scan scan = {
+		.from = from, .from_bytes = strlen(from), .prefix = prefix, .visit = note_path, .context = got
+	};
 	assert_int_equal(catalog_objects_scan(catalog, bucket, &scan, NULL), HFKV_OK);
 	assert_string_equal(got, want);
 }
@@ -183,7 +189,9 @@ static void *write_and_look(void *context)
 		size_t found = 0;
 		snprintf(path, sizeof(path), "%u/%u", writer->number, round);
 		assert_int_equal(add(writer->catalog, writer->bucket, path, 0), HFKV_OK);
-		struct catalog_look_up look_up = { .paths = paths, .count = 1, .visit = count_found, .context = &found };
+		struct catalog_look_up look_up = {
+			.paths = paths, .count = 1, .visit = count_found, .context = &found
+		};
 		assert_int_equal(catalog_objects_find(writer->catalog, writer->bucket, &look_up, NULL), HFKV_OK);
 		assert_int_equal(found, 1);
 	}

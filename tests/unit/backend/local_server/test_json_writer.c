@@ -46,7 +46,9 @@ static void escapes_text(void **state)
 	expect_text("", "");
 	expect_text("a\"b\\c\n\t\x01\x7f/", "a\"b\\c\n\t\x01\x7f/");
 	expect_text("na\xc3\xafve \xe6\x97\xa5 \xf0\x9f\x98\x80", "na\xc3\xafve \xe6\x97\xa5 \xf0\x9f\x98\x80");
-	expect_text("a\xff" "b", "a?b");
+	expect_text("a\xff"
+		    "b",
+		    "a?b");
 	expect_text("\xc3", "?");
 	expect_text("\xc0\xaf", "??");           /* overlong */
 	expect_text("\xed\xa0\x80", "???");      /* a surrogate */

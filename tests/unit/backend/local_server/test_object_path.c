@@ -8,7 +8,8 @@
 static void takes_ordinary_and_odd_names(void **state)
 {
 	(void)state;
-	const char *good[] = { "a", "a/b", "...", "a/...", ".hidden", "a/.b", "%41", "\xff", " ", "a b", "~", "C:\\x" };
+	const char *good[] = { "a",   "a/b",  "...", "a/...", ".hidden", "a/.b",
+			       "%41", "\xff", " ",   "a b",   "~",       "C:\\x" };
 	for (size_t i = 0; i < ARRAY_LENGTH(good); i++)
 		assert_null(object_path_refusal(good[i]));
 }

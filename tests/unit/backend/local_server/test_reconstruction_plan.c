@@ -26,7 +26,9 @@ static struct catalog *open_catalog(void **state)
 
 static struct catalog_term term(uint32_t first, uint32_t end)
 {
-	return (struct catalog_term){ .xorb = xorb_hash, .first_xet_chunk = first, .end_xet_chunk = end,
+	return (struct catalog_term){ .xorb = xorb_hash,
+				      .first_xet_chunk = first,
+				      .end_xet_chunk = end,
 				      .raw_bytes = (end - first) * CHUNK_BYTES };
 }
 
@@ -37,7 +39,8 @@ static struct reconstruction_plan *plan_for(struct catalog *catalog, struct cata
 	for (uint32_t i = 0; i < count; i++)
 		file.size_bytes += terms[i].raw_bytes;
 	struct reconstruction_plan *plan = NULL;
-	assert_int_equal(reconstruction_plan_new(catalog, &file, (struct byte_range){ start, end }, &plan, NULL), HFKV_OK);
+	assert_int_equal(reconstruction_plan_new(catalog, &file, (struct byte_range){ start, end }, &plan, NULL),
+			 HFKV_OK);
 	return plan;
 }
 
@@ -68,11 +71,14 @@ static void terms_are_cut_to_the_chunks_asked(void **state)
 	CLEANUP(catalog_closep) struct catalog *catalog = open_catalog(state);
 	struct catalog_term terms[] = { term(0, 4), term(5, 9) };
 	/* bytes 250..520 of the file: chunks 2, 3 of the first term, 5 and 6 of the second */
-	CLEANUP(reconstruction_plan_freep) struct reconstruction_plan *plan = plan_for(catalog, terms, 2, 250, 520);
+	CLEANUP(reconstruction_plan_freep)
+	struct reconstruction_plan *plan = plan_for(catalog, terms, 2, 250, 520);
 	assert_int_equal(plan->term_count, 2);
 	assert_int_equal(plan->skip_bytes, 50);
-	assert_true(plan->terms[0].first_chunk == 2 && plan->terms[0].end_chunk == 4 && plan->terms[0].raw_bytes == 200);
-	assert_true(plan->terms[1].first_chunk == 5 && plan->terms[1].end_chunk == 7 && plan->terms[1].raw_bytes == 200);
+	assert_true(plan->terms[0].first_chunk == 2 && plan->terms[0].end_chunk == 4 &&
+		    plan->terms[0].raw_bytes == 200);
+	assert_true(plan->terms[1].first_chunk == 5 && plan->terms[1].end_chunk == 7 &&
+		    plan->terms[1].raw_bytes == 200);
 }
 
 static void every_range_of_a_file_is_covered(void **state)
@@ -81,13 +87,14 @@ static void every_range_of_a_file_is_covered(void **state)
 	struct catalog_term terms[] = { term(3, 5), term(0, 1), term(9, 10) };
 	for (uint64_t start = 0; start < 400; start += 33) {
 		for (uint64_t end = start + 1; end <= 400; end += 57) {
-			CLEANUP(reconstruction_plan_freep) struct reconstruction_plan *plan =
-				plan_for(catalog, terms, 3, start, end);
+			CLEANUP(reconstruction_plan_freep)
+			struct reconstruction_plan *plan = plan_for(catalog, terms, 3, start, end);
 			uint64_t covered = 0;
 			for (uint32_t i = 0; i < plan->term_count; i++)
 				covered += plan->terms[i].raw_bytes;
 			assert_int_equal(plan->skip_bytes, start % CHUNK_BYTES);
-			assert_int_equal(covered, (end + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES - start / CHUNK_BYTES * CHUNK_BYTES);
+			assert_int_equal(covered, (end + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES -
+						      start / CHUNK_BYTES * CHUNK_BYTES);
 		}
 	}
 }
@@ -112,7 +119,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ranges_join_where_they_touch, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(terms_are_cut_to_the_chunks_asked, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(every_range_of_a_file_is_covered, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_catalog_that_contradicts_itself_is_told, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_catalog_that_contradicts_itself_is_told, scratch_make,
+						scratch_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

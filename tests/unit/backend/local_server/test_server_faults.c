@@ -26,9 +26,10 @@ static int status_of(struct server_faults *faults, const char *route, const char
 static void rules_are_counted_apart(void **state)
 {
 	(void)state;
-	CLEANUP(server_faults_freep) struct server_faults *faults =
-		with_rules("[{\"route\":\"tree\",\"skip\":1,\"times\":2,\"status\":500},"
-			   "{\"route\":\"*\",\"path_contains\":\"x\",\"times\":1,\"status\":429}]");
+	CLEANUP(server_faults_freep)
+	struct server_faults *faults =
+	    with_rules("[{\"route\":\"tree\",\"skip\":1,\"times\":2,\"status\":500},"
+		       "{\"route\":\"*\",\"path_contains\":\"x\",\"times\":1,\"status\":429}]");
 	const int tree[] = { 0, 500, 500, 0, 0 };
 	for (size_t i = 0; i < ARRAY_LENGTH(tree); i++)
 		assert_int_equal(status_of(faults, "tree", "/t", NULL), tree[i]);
@@ -42,8 +43,9 @@ static void rules_are_counted_apart(void **state)
 static void a_plan_outlives_its_rule(void **state)
 {
 	(void)state;
-	CLEANUP(server_faults_freep) struct server_faults *faults =
-		with_rules("[{\"route\":\"*\",\"status\":503,\"headers\":{\"A\":\"1\",\"B\":\"2\"},\"body\":\"gone\"}]");
+	CLEANUP(server_faults_freep)
+	struct server_faults *faults = with_rules(
+	    "[{\"route\":\"*\",\"status\":503,\"headers\":{\"A\":\"1\",\"B\":\"2\"},\"body\":\"gone\"}]");
 	struct fault_plan plan = server_faults_plan(faults, "tree", "/", NULL);
 	server_faults_clear(faults);
 	const char *header, *value;
@@ -60,10 +62,11 @@ static void a_plan_outlives_its_rule(void **state)
 static void a_plan_carries_everything(void **state)
 {
 	(void)state;
-	CLEANUP(server_faults_freep) struct server_faults *faults =
-		with_rules("[{\"route\":\"*\",\"delay_ms\":1,\"stall_after_bytes\":2,\"cut_after_bytes\":3,\"flip_byte_at\":4,"
-			   "\"apply_first\":5,\"drop\":\"after_work\",\"expire_tokens\":true,\"expire_urls\":true,"
-			   "\"reverse_order\":true}]");
+	CLEANUP(server_faults_freep)
+	struct server_faults *faults = with_rules(
+	    "[{\"route\":\"*\",\"delay_ms\":1,\"stall_after_bytes\":2,\"cut_after_bytes\":3,\"flip_byte_at\":4,"
+	    "\"apply_first\":5,\"drop\":\"after_work\",\"expire_tokens\":true,\"expire_urls\":true,"
+	    "\"reverse_order\":true}]");
 	struct fault_plan plan = server_faults_plan(faults, "tree", "/", NULL);
 	assert_true(plan.delay_ms == 1 && plan.stall_after_bytes == 2 && plan.cut_after_bytes == 3);
 	assert_true(plan.flip_byte_at == 4 && plan.apply_first == 5 && plan.drop == DROP_AFTER_WORK);
@@ -74,9 +77,15 @@ static void a_plan_carries_everything(void **state)
 static void bad_rules_change_nothing(void **state)
 {
 	(void)state;
-	CLEANUP(server_faults_freep) struct server_faults *faults = with_rules("[{\"route\":\"*\",\"status\":500}]");
-	const char *bad[] = { "", "{}", "[1]", "[{}]", "[{\"route\":\"*\"},{\"route\":\"*\",\"skip\":-1}]",
-			      "[{\"route\":\"*\",\"stauts\":500}]", "[{\"route\":\"*\",\"drop\":\"soon\"}]" };
+	CLEANUP(server_faults_freep)
+	struct server_faults *faults = with_rules("[{\"route\":\"*\",\"status\":500}]");
+	const char *bad[] = { "",
+			      "{}",
+			      "[1]",
+			      "[{}]",
+			      "[{\"route\":\"*\"},{\"route\":\"*\",\"skip\":-1}]",
+			      "[{\"route\":\"*\",\"stauts\":500}]",
+			      "[{\"route\":\"*\",\"drop\":\"soon\"}]" };
 	for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
 		struct fault fault = FAULT_NONE;
 		assert_int_equal(server_faults_set(faults, bad[i], strlen(bad[i]), &fault), HFKV_INVALID);

@@ -75,7 +75,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(tokens_are_made_once, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(an_empty_key_file_is_told, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(grants_survive_the_wire_and_nothing_else, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(grants_survive_the_wire_and_nothing_else, scratch_make,
+						scratch_remove),
 		cmocka_unit_test_setup_teardown(a_signature_fits_one_url, scratch_make, scratch_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

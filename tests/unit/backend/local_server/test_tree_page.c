@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const keys[] = { "a", "a/1", "a/1#x", "a/b/c", "a/b/d", "a0", "logs.json", "logs/x", "logs_b/1", "z/z/z" };
+static const char *const keys[] = { "a",  "a/1",       "a/1#x",  "a/b/c",    "a/b/d",
+				    "a0", "logs.json", "logs/x", "logs_b/1", "z/z/z" };
 
 static void add_file(void *context, const struct catalog_object *object)
 {
@@ -35,7 +36,8 @@ static void scan(struct tree_page *page, const char *from, size_t from_bytes)
 	if (from_bytes)
 		memcpy(bound, from, from_bytes);
 	for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
-		if (compare(keys[i], bound, bound_bytes) < 0 || strncmp(keys[i], page->prefix, strlen(page->prefix)) != 0)
+		if (compare(keys[i], bound, bound_bytes) < 0 ||
+		    strncmp(keys[i], page->prefix, strlen(page->prefix)) != 0)
 			continue;
 		struct catalog_object object = { .path = keys[i], .path_bytes = strlen(keys[i]) };
 		if (tree_page_visit(page, &object, bound, &bound_bytes) == CATALOG_SCAN_STOP)
@@ -50,8 +52,12 @@ static void expect(const char *prefix, bool one_level, const char *want)
 		char got[1000] = "", from[CATALOG_SCAN_BOUND_BYTES];
 		size_t from_bytes = 0;
 		for (bool more = true; more;) {
-			struct tree_page page = { .prefix = prefix, .one_level = one_level, .limit = limit, .file = add_file,
-						  .directory = add_directory, .context = got };
+			struct tree_page page = { .prefix = prefix,
+						  .one_level = one_level,
+						  .limit = limit,
+						  .file = add_file,
+						  .directory = add_directory,
+						  .context = got };
 			scan(&page, from, from_bytes);
 			more = page.more;
 			char cursor[TREE_CURSOR_BYTES];

@@ -74,13 +74,13 @@ static bool is_open(size_t at)
 {
 	size_t record = at / 48, within = at % 48;
 	switch (record) {
-	case 1: return within >= 40;                  /* file header: reserved */
-	case 2: return within >= 32 && within < 36;   /* term: flags */
-	case 3: return within >= 32;                  /* verification: reserved */
+	case 1: return within >= 40;                                  /* file header: reserved */
+	case 2: return within >= 32 && within < 36;                   /* term: flags */
+	case 3: return within >= 32;                                  /* verification: reserved */
 	case 5: return (within >= 32 && within < 36) || within >= 44; /* xorb header: flags, serialized length */
-	case 6: return within >= 40;                  /* chunk: flags, unused */
+	case 6: return within >= 40;                                  /* chunk: flags, unused */
 	case 4:
-	case 7: return within >= 32;                  /* the zeros of a bookend */
+	case 7: return within >= 32; /* the zeros of a bookend */
 	default: return false;
 	}
 }
@@ -91,13 +91,16 @@ static void proves_shards_against_xorbs(void **state)
 	CLEANUP(bytes_done) struct bytes xorb = vectors_read("xorb/one_byte.upload.bin");
 	CLEANUP(bytes_done) struct bytes shard = vectors_read("shard/upload_one_byte_file.bin");
 	size_t inserted = 0, files = 0;
-	assert_int_equal(shard_intake(stores.catalog, shard.data, shard.length, &inserted, &files, NULL), HFKV_INVALID);
-	assert_int_equal(take_xorb(&stores, &xorb, 1000, "a4d4ed80fcb2fe5177fc59321d3e6f90faf23e35a48d58303114bf073f34178a"),
-			 HFKV_OK);
+	assert_int_equal(shard_intake(stores.catalog, shard.data, shard.length, &inserted, &files, NULL),
+			 HFKV_INVALID);
+	assert_int_equal(
+	    take_xorb(&stores, &xorb, 1000, "a4d4ed80fcb2fe5177fc59321d3e6f90faf23e35a48d58303114bf073f34178a"),
+	    HFKV_OK);
 	for (size_t at = 0; at < shard.length; at++) {
 		shard.data[at] ^= 0x01;
 		struct fault fault = FAULT_NONE;
-		enum hfkv_status status = shard_intake(stores.catalog, shard.data, shard.length, &inserted, &files, &fault);
+		enum hfkv_status status =
+		    shard_intake(stores.catalog, shard.data, shard.length, &inserted, &files, &fault);
 		shard.data[at] ^= 0x01;
 		if (!is_open(at)) {
 			assert_int_equal(status, HFKV_INVALID);
