@@ -22,7 +22,7 @@ from harness.program import is_alive # noqa: E402
 BUCKET = "demo/kv"
 PREFIX = "prod"
 URL = f"hf://buckets/{BUCKET}/{PREFIX}"
-SHOWN_ROUTES = {"xorb-put": "xorb upload", "shard-v1": "shard", "shard-v2": "shard", "batch": "batch call", "paths-info": "paths-info",
+SHOWN_ROUTES = {"xorb-put": "xorb upload", "shard-v1": "shard", "shard-v2": "shard", "batch": "batch call", "paths-info": "paths-info call",
                 "tree": "tree page", "reconstruction-v1": "reconstruction", "reconstruction-v2": "reconstruction",
                 "xorb-data": "xorb range"}
 
