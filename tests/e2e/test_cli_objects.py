@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -246,7 +247,7 @@ def test_progress_on_a_terminal_only(server, url, work):
         seen += piece
     os.close(outer)
     assert process.wait(seconds(60)) == 0
-    assert b"MB/s" in seen and seen.endswith(b"\r\x1b[K")
+    assert re.search(rb"B of 8\.4 MB, [\d.]+ [kMG]?B/s, \d+ s left", seen) and seen.endswith(b"\r\x1b[K"), seen
 
 
 def test_full_disk_is_an_error(server, store, url):
