@@ -39,7 +39,7 @@ void staged_file_unref(struct staged_file *file)
 		staged_file_dispose(file);
 		return;
 	}
-	CLEANUP(close_fd) int fd = TAKE_FD(file->fd);
+	CLEANUP(close_fd) MAYBE_UNUSED int fd = TAKE_FD(file->fd);
 	staging_lru_add(&area->lru, &file->recency);
 	pthread_mutex_unlock(&area->mutex);
 }

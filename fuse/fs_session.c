@@ -36,6 +36,7 @@ struct fs_session_settings fs_session_settings_default(void)
 /* What libfuse said last on this thread: the reason of a failed mount is only told to its log. */
 static _Thread_local char last_words[256];
 
+PRINTF_LIKE(2, 0)
 static void hear_libfuse(enum fuse_log_level level, const char *format, va_list values)
 {
 	(void)level;
