@@ -115,20 +115,16 @@ static void apply(struct fs_attributes *attributes, const struct stat *wanted, i
 }
 
 /* What is set on a write open of a committed object is meant for the name: readers' inode has it too. */
-static void set_times_and_modes(struct fs_session *session, struct fs_inode *inode, const struct stat *wanted, int to_set)
+static void set_times_and_modes(struct fs_inode *inode, const struct stat *wanted, int to_set)
 {
-	struct fs_inode *original = NULL;
 	pthread_mutex_lock(&inode->mutex);
 	apply(&inode->attributes, wanted, to_set);
-	if (inode->kind == FS_INODE_FILE && inode->file.original)
-		original = inode_table_ref(session->inodes, inode->file.original);
 	pthread_mutex_unlock(&inode->mutex);
+	struct fs_inode *original = inode->file.original; /* constant, and referenced while the inode lives */
 	if (!original)
 		return;
-	pthread_mutex_lock(&original->mutex);
+	SCOPED_LOCK(&original->mutex);
 	apply(&original->attributes, wanted, to_set);
-	pthread_mutex_unlock(&original->mutex);
-	inode_table_unref(session->inodes, original);
 }
 
 /* A truncation needs a body that is the caller's to change. */
@@ -176,7 +172,7 @@ void fs_op_setattr(fuse_req_t request, fuse_ino_t node, struct stat *wanted, int
 			return;
 		}
 	}
-	set_times_and_modes(session, inode, wanted, to_set);
+	set_times_and_modes(inode, wanted, to_set);
 	fs_reply_attributes(request, inode);
 }
 
