@@ -145,6 +145,21 @@ def test_l2_close_with_tasks_in_flight(l2, bucket, staging, server):
     assert bytes(target.byte_array) == b"\x5A" * 16384
 
 
+def test_a_timeout_of_exists_is_kept_to(engine, bucket, staging, server):
+    lm, connector = bucket_engine(engine, bucket, staging)
+    server.faults({"route": "paths-info", "delay_ms": 3000})
+
+    async def with_timeout():
+        return await asyncio.wait_for(connector.batched_async_contains("id", [lm.key(1)]), 0.3)
+
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        lm.run(with_timeout())
+    assert time.monotonic() - begun < 2.5
+    server.faults()
+    assert not lm.run(connector.exists(lm.key(2)))
+
+
 def test_other_threads_run_while_we_wait(engine, bucket, staging, server):
     lm, connector = bucket_engine(engine, bucket, staging)
     server.faults({"route": "paths-info", "delay_ms": 1000})

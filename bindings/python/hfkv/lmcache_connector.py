@@ -80,9 +80,18 @@ class HfkvConnector(RemoteConnector):
         self._waiting[batch] = future, len(names)
         return batch, future
 
-    async def _run(self, operation, names, buffers=None, headers=None, owner=None):
-        """The outcome of a batch on borrowed memory. Cancelled, it still waits until the core is done with it."""
-        batch, future = self._submit(operation, names, buffers, headers, owner)
+    async def _exist(self, names):
+        """The statuses of an exists. No memory of LMCache is in it, so a cancelled one is left to the core."""
+        batch, future = self._submit(_hfkv.EXISTS, names)
+        try:
+            return self._check(await asyncio.shield(future))
+        except asyncio.CancelledError:
+            self._core.cancel(batch)
+            raise
+
+    async def _store(self, names, buffers, headers, owner):
+        """The outcome of a put of borrowed memory. Cancelled, it still waits until the core is done with it."""
+        batch, future = self._submit(_hfkv.PUT, names, buffers, headers, owner)
         cancelled = None
         while not future.done():
             try:
@@ -115,7 +124,7 @@ class HfkvConnector(RemoteConnector):
     # ---- what is there ----
 
     async def exists(self, key):
-        return self._check(await self._run(_hfkv.EXISTS, [key.to_string()]))[0] == _hfkv.OK
+        return (await self._exist([key.to_string()]))[0] == _hfkv.OK
 
     def exists_sync(self, key):
         return self._check(self._core.run(_hfkv.EXISTS, [key.to_string()]))[0] == _hfkv.OK
@@ -127,7 +136,7 @@ class HfkvConnector(RemoteConnector):
         return self._core.contains_prefix([key.to_string() for key in keys])
 
     async def batched_async_contains(self, lookup_id, keys, pin=False):
-        statuses = self._check(await self._run(_hfkv.EXISTS, [key.to_string() for key in keys]))
+        statuses = await self._exist([key.to_string() for key in keys])
         return next((index for index, status in enumerate(statuses) if status != _hfkv.OK), len(statuses))
 
     async def list(self):
@@ -150,7 +159,7 @@ class HfkvConnector(RemoteConnector):
                 for obj, buffer in zip(memory_objs, buffers, strict=True)
             ]
         names = [key.to_string() for key in keys]
-        self._check(await self._run(_hfkv.PUT, names, buffers, headers, list(memory_objs)))
+        self._check(await self._store(names, buffers, headers, list(memory_objs)))
 
     # ---- get ----
 
@@ -164,7 +173,7 @@ class HfkvConnector(RemoteConnector):
         """A MemoryObj a key in order, None for a miss. Memory is asked for hits only, and none left is a miss."""
         names = [key.to_string() for key in keys]
         results = [None] * len(names)
-        statuses = self._check(await self._run(_hfkv.EXISTS, names)) if names else b""
+        statuses = await self._exist(names) if names else b""
         wanted, objects = [], []
         try:
             for index, status in enumerate(statuses):
