@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Objects under way at once: enough to hide round trips, few enough to keep buffers small. */
-#define FETCH_THREADS_MAX 6
+#define FETCH_THREADS_MAX 4
 #define THREAD_STACK_BYTES ((size_t)256 * 1024)
 
 struct fetch_run {
