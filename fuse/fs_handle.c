@@ -107,11 +107,11 @@ static int leave(struct fs_session *session, struct fs_handle *handle)
 	pthread_mutex_lock(&inode->mutex);
 	struct left_over left = leave_locked(handle);
 	pthread_mutex_unlock(&inode->mutex);
-	staged_file_unref(left.body);
 	if (left.settles)
 		settle(session, inode);
 	if (left.ends)
 		inode_table_unbind(session->inodes, inode);
+	staged_file_unref(left.body); /* after the name: who sees the bytes come back finds no name without a body */
 	if (left.expires)
 		fs_scratch_expire_after(session, inode, FS_SCRATCH_LIFE_MS);
 	return left.backing_id;
