@@ -73,7 +73,7 @@ class Mount:
         if not self.program.running:
             return True
         try:
-            return self.is_mounted() and os.stat(self.path)
+            return self.is_mounted() and os.statvfs(self.path) # not stat: the kernel may know the answer of a dead mount
         except OSError as error: # a dead mount that the starting one is about to replace
             if error.errno != errno.ENOTCONN:
                 raise
