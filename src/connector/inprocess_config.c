@@ -113,6 +113,9 @@ static enum hfkv_status read_base_paths(struct reading *reading)
 		status = setting_text(&reading->own, "base_path", &paths, reading->fault);
 	if (status != HFKV_OK)
 		return status;
+	if (!paths && legacy)
+		return fault_set(reading->fault, HFKV_INVALID,
+				 "remote_url: no path in it; write fs://<host>:<port>/<directory>");
 	if (!paths)
 		return fault_set(reading->fault, HFKV_INVALID,
 				 "%sbase_path: missing; give the directory (or several with "

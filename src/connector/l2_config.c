@@ -69,7 +69,7 @@ static enum hfkv_status read_eviction_policy(struct l2_reading *reading, const s
 	static const char *const expected = "one of 'LRU', 'ARC', 'IsolatedLRU', 'noop'";
 	const json_t *value = setting_raw(scope, "eviction_policy");
 	if (!value)
-		return fault_set(reading->fault, HFKV_INVALID, "eviction.eviction_policy: missing; give %s",
+		return fault_set(reading->fault, HFKV_INVALID, "eviction_policy: missing; give %s",
 				 expected);
 	size_t i = 0;
 	while (i < ARRAY_LENGTH(names) &&
@@ -262,7 +262,11 @@ enum hfkv_status l2_config_read(const struct hfkv_settings *settings, const stru
 				struct connector_config *config, struct fault *fault)
 {
 	config->multi_process = true;
-	config->name = strdup(json_string_value(json_object_get(settings->root, "type")));
+	const json_t *type = json_object_get(settings->root, "type");
+	if (!json_is_string(type))
+		return setting_refuse(&(struct setting_scope){ settings->root, "", true }, "type", type,
+				      "one of 'fs', 'fs_native', 'hfbucket', 'plugin', 'native_plugin'", fault);
+	config->name = strdup(json_string_value(type));
 	if (!config->name)
 		return HFKV_NO_MEMORY;
 	struct l2_reading reading = {

@@ -26,13 +26,26 @@ static bool ends_in_token(const char *name)
 	return length >= 5 && strcmp(name + length - 5, "token") == 0;
 }
 
+/* What may be told of a value: an object or a list could hold a token, and so could text where an object belongs. */
+static const char *stand_in(const char *name, const json_t *value)
+{
+	if (json_is_object(value))
+		return "an object";
+	if (json_is_array(value))
+		return "a list";
+	return ends_in_token(name) || strcmp(name, "adapter_params") == 0 ? "the value" : NULL;
+}
+
 enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *name, const json_t *value,
 				const char *expected, struct fault *fault)
 {
-	CLEANUP(free_pointer) char *text = ends_in_token(name) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+	const char *told = stand_in(name, value);
+	CLEANUP(free_pointer) char *text = told ? NULL : json_dumps(value, JSON_ENCODE_ANY);
 	bool too_long = text && strlen(text) > SHOWN_VALUE_BYTES;
+	if (!told)
+		told = text ? text : "the value";
 	return fault_set(fault, HFKV_INVALID, "%s%s: %.*s%s is not %s", scope->prefix, name, SHOWN_VALUE_BYTES,
-			 text ? text : "the value", too_long ? "..." : "", expected);
+			 told, too_long ? "..." : "", expected);
 }
 
 enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text,

@@ -36,7 +36,8 @@ MUST_CHECK enum hfkv_status setting_number(const struct setting_scope *scope, co
 /* The raw member, NULL when absent or null. Borrowed. */
 const json_t *setting_raw(const struct setting_scope *scope, const char *name);
 
-/* INVALID: "<key>: <value> is not <expected>". A value of a key that ends in "token" is not shown. */
+/* INVALID: "<key>: <value> is not <expected>". Not shown is what may be or hold a token: a value of
+ * a key that ends in "token", objects, lists, and whatever stands for "adapter_params". */
 enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *name, const json_t *value,
 				const char *expected, struct fault *fault);
 

@@ -235,6 +235,11 @@ enum hfkv_status hfkv_settings_set(struct hfkv_settings *settings, const char *s
 			  section);
 		return error_from_fault(HFKV_INVALID, &fault, error);
 	}
+	if (top_level && strcmp(key, "extra_config") == 0) {
+		fault_set(&fault, HFKV_INVALID,
+			  "extra_config: set its keys one by one, with 'extra_config' as the section");
+		return error_from_fault(HFKV_INVALID, &fault, error);
+	}
 	json_t *node = yaml_plain_scalar(value, strlen(value));
 	if (!node || json_object_set_new(top_level ? settings->root : settings->extra_config, key, node) != 0) {
 		fault_set(&fault, HFKV_INVALID, "%s: key or value is not UTF-8", key);
@@ -250,7 +255,7 @@ enum hfkv_status hfkv_settings_set(struct hfkv_settings *settings, const char *s
 
 int hfkv_settings_is_l2(const struct hfkv_settings *settings)
 {
-	return json_is_string(json_object_get(settings->root, "type"));
+	return json_object_get(settings->root, "type") != NULL;
 }
 
 const char *hfkv_settings_plugin_name(const struct hfkv_settings *settings, size_t n)

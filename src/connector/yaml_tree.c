@@ -237,9 +237,14 @@ enum hfkv_status json_tree_parse(const char *text, size_t length, json_t **ret_t
 		return status;
 	json_error_t error;
 	CLEANUP(done_json) json_t *tree = json_loadb(text, length, 0, &error);
-	if (!tree)
+	if (!tree) {
+		/* Behind "near" stands the text itself, which may be a token. */
+		char *quoted = strstr(error.text, " near ");
+		if (quoted)
+			*quoted = '\0';
 		return fault_set(fault, HFKV_INVALID, "line %d, column %d: %s", error.line, error.column,
 				 error.text);
+	}
 	if (deeper_than(tree, CONFIG_TREE_MAX_DEPTH))
 		return fault_set(fault, HFKV_INVALID, "nested too deep (%d levels at most)",
 				 CONFIG_TREE_MAX_DEPTH);

@@ -109,6 +109,7 @@ static void fs_takes_every_key(void **state)
 static void base_path_has_its_precedence(void **state)
 {
 	(void)state;
+	refused(HFKV_SETTINGS_YAML, "remote_url: fs://host:1\n", "remote_url", "path");
 	struct connector_config config =
 	    yaml("remote_storage_plugins: [fs]\n"
 		 "extra_config: {remote_storage_plugin.fs.base_path: /own, fs_base_path: /all}\n");
@@ -300,6 +301,28 @@ static void a_token_is_in_no_error(void **state)
 	assert_null(strstr(fault.text, "verysecret"));
 }
 
+/* Wherever it was put by mistake. */
+static void a_misplaced_token_is_in_no_error(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		"{\"type\":\"hfbucket\",\"token\" \"hf_secret\"}",
+		"{\"type\":\"hfbucket\",\"token\":\"hf_secret",
+		"{\"type\":\"plugin\",\"adapter_params\":\"{'token': 'hf_secret'}\"}",
+		"{\"type\":\"plugin\",\"adapter_params\":[{\"token\":\"hf_secret\"}]}",
+		"{\"type\":\"hfbucket\",\"bucket_handle\":{\"token\":\"hf_secret\"}}",
+		"{\"extra_config\":\"{'token' 'hf_secret'}\"}",
+		"{\"extra_config\":\"{\\\"token\\\" \\\"hf_secret\\\"}\"}",
+	};
+	for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+		struct connector_config config = { 0 };
+		struct fault fault = FAULT_NONE;
+		assert_int_equal(read_text(HFKV_SETTINGS_JSON, texts[i], &no_options, &config, &fault), HFKV_INVALID);
+		if (strstr(fault.text, "secret"))
+			fail_msg("a token in: %s", fault.text);
+	}
+}
+
 /* ---- L2 ---- */
 
 static void l2_bucket_takes_the_documented_json(void **state)
@@ -371,6 +394,8 @@ static void l2_finds_the_backend_of_a_plugin(void **state)
 static void l2_refuses_wrong_types_and_ranges_by_name(void **state)
 {
 	(void)state;
+	refused(HFKV_SETTINGS_JSON, "{\"type\":5,\"base_path\":\"/kv\"}", "type: 5", "fs_native");
+	refused(HFKV_SETTINGS_JSON, "{\"type\":null,\"base_path\":\"/kv\"}", "type: null", "fs_native");
 #define L2(rest) "{\"type\":\"hfbucket\",\"bucket_handle\":\"hf://buckets/a/b\"," rest "}"
 	static const struct {
 		const char *text, *key, *shown;
@@ -460,6 +485,7 @@ static void settings_can_be_put_together_key_by_key(void **state)
 	    HFKV_OK);
 	assert_int_equal(hfkv_settings_set(settings, "extra_config", "save_chunk_meta", "false", &error), HFKV_OK);
 	assert_int_equal(hfkv_settings_set(settings, "other", "a", "b", &error), HFKV_INVALID);
+	assert_int_equal(hfkv_settings_set(settings, NULL, "extra_config", "{}", &error), HFKV_INVALID);
 	assert_string_equal(hfkv_settings_plugin_name(settings, 0), "hfkv_fs.x");
 	assert_null(hfkv_settings_plugin_name(settings, 1));
 	assert_int_equal(hfkv_settings_is_l2(settings), 0);
@@ -503,6 +529,7 @@ int main(void)
 		cmocka_unit_test(bucket_takes_every_key),
 		cmocka_unit_test(bucket_refuses_bad_values_by_name),
 		cmocka_unit_test(a_token_is_in_no_error),
+		cmocka_unit_test(a_misplaced_token_is_in_no_error),
 		cmocka_unit_test(l2_bucket_takes_the_documented_json),
 		cmocka_unit_test(l2_has_its_defaults),
 		cmocka_unit_test(l2_finds_the_backend_of_a_plugin),
