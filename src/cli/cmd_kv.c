@@ -88,6 +88,12 @@ static int fail_with(enum hfkv_status status, const struct hfkv_error *error)
 	return cli_fail(fault_set(&fault, status, "%s", error->text), &fault);
 }
 
+/* Exit code 3 says that a key is not there: a file or directory that a setting names is another matter. */
+static int fail_to_open(enum hfkv_status status, const struct hfkv_error *error)
+{
+	return fail_with(status == HFKV_NOT_FOUND ? HFKV_INVALID : status, error);
+}
+
 /* ---- opening ---- */
 
 /* The size options go over what the configuration says. */
@@ -306,7 +312,7 @@ static int run_bench(const struct kv_options *options, const struct hfkv_setting
 	CLEANUP(hfkv_connector_closep) struct hfkv_connector *probe = NULL;
 	enum hfkv_status status = hfkv_connector_open(settings, open, &probe, &error);
 	if (status != HFKV_OK)
-		return fail_with(status, &error);
+		return fail_to_open(status, &error);
 	uint64_t full = hfkv_connector_chunk_bytes(probe);
 	struct kv_bench_plan plan = {
 		.settings = settings,
@@ -351,10 +357,10 @@ int cmd_kv(int argc, char **argv)
 	struct hfkv_error error;
 	enum hfkv_status status = load_settings(&options, &settings, &open, &error);
 	if (status != HFKV_OK)
-		return fail_with(status, &error);
+		return fail_to_open(status, &error);
 	if (!verb->run)
 		return run_bench(&options, settings, &open);
 	CLEANUP(hfkv_connector_closep) struct hfkv_connector *connector = NULL;
 	status = hfkv_connector_open(settings, &open, &connector, &error);
-	return status == HFKV_OK ? verb->run(connector, &options) : fail_with(status, &error);
+	return status == HFKV_OK ? verb->run(connector, &options) : fail_to_open(status, &error);
 }

@@ -226,3 +226,10 @@ def test_usage_errors(kv, work, body):
     assert run(["kv", "list"], clean_environment()).code == 2
     assert run(["kv", "--config", config], clean_environment()).code == 2
     assert kv(config, "--chunk-bytes", "many", "list").code == 2
+
+
+def test_what_a_setting_names_and_is_not_there_is_no_miss(kv, work):
+    table = fs_yaml(work, work / "base", chunk_table=str(work / "absent"))
+    for config in (work / "absent.yaml", table, fs_yaml(work, "/proc/absent", name="proc.yaml")):
+        result = kv(config, "exists", KEY)
+        assert result.code == 2 and "absent" in result.err, result.err
