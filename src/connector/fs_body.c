@@ -75,9 +75,9 @@ static int64_t transfer_direct(int fd, char *memory, uint64_t length, bool write
 		if (bounce && !writes)
 			memcpy(memory + done, bounce, (size_t)moved);
 		done += (uint64_t)moved;
-		/* After a short direct transfer the next offset would not be aligned: for a read it is the end
-		 * of the file. */
-		if ((uint64_t)moved < piece)
+		/* After a short transfer the next call tells why: no space, or the end of the file. It cannot be
+		 * made where its offset would not be aligned; for a read that is the end of the file too. */
+		if (moved == 0 || done % DIRECT_ALIGN_BYTES != 0)
 			break;
 	}
 	return (int64_t)done;
@@ -203,18 +203,28 @@ static int64_t read_direct(int fd, const struct fs_body *body)
 	return goes_on ? got + 1 : got;
 }
 
+static bool is_regular(int fd)
+{
+	struct stat info;
+	return fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* What is no regular file is no chunk: O_NONBLOCK keeps a FIFO from holding us, and a read of it fails. */
 enum hfkv_status fs_body_read(struct fs_body_io *io, const char *path, const struct fs_body *body,
 			      uint64_t *ret_bytes, struct fault *fault)
 {
 	bool direct = wants_direct(io, body);
-	CLEANUP(close_fd) int fd = open_file(io, path, O_RDONLY, &direct);
-	if (fd < 0 && errno == ENOENT)
+	CLEANUP(close_fd) int fd = open_file(io, path, O_RDONLY | O_NONBLOCK, &direct);
+	if (fd < 0 && (errno == ENOENT || errno == ENXIO))
 		return HFKV_NOT_FOUND;
 	if (fd < 0)
 		return fault_set_errno(fault, errno, "opening '%s'", path);
 	int64_t got = direct ? read_direct(fd, body) : read_buffered(io, fd, body);
+	int failure = errno;
+	if (got < 0 && !is_regular(fd))
+		return HFKV_NOT_FOUND;
 	if (got < 0)
-		return fault_set_errno(fault, errno, "reading '%s'", path);
+		return fault_set_errno(fault, failure, "reading '%s'", path);
 	if ((uint64_t)got > body->header_bytes + body->data_bytes)
 		return fault_set(fault, HFKV_OVERSIZE, "'%s' is larger than the buffer for it", path);
 	*ret_bytes = (uint64_t)got;

@@ -9,6 +9,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #define BODY_BYTES 8192
 #define KEY        "org/model@1@0@ab12@bfloat16"
@@ -415,6 +417,47 @@ static void o_direct_takes_unaligned_buffers(void **state)
 	assert_int_equal(get(fixture, KEY, BODY_BYTES), HFKV_NOT_FOUND);
 }
 
+/* The first write is short; what it says is why the rest did not go. */
+static void a_short_o_direct_write_tells_why(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->config.use_odirect = true;
+	open_at(fixture, fixture->root);
+	struct rlimit before, small;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 4096;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	struct hfkv_item item = { .key = KEY, .data = fixture->bytes, .length = BODY_BYTES };
+	struct fault fault = FAULT_NONE;
+	enum hfkv_status status =
+	    kv_backend_run(fixture->backend, HFKV_OP_PUT, &item, 1, DEADLINE_NONE, &fault);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(fault.error_number, EFBIG);
+	assert_int_not_equal(status, HFKV_OK);
+	assert_int_equal(count_entries(fixture->root), 0);
+}
+
+static void what_is_no_regular_file_is_a_miss(void **state)
+{
+	struct fixture *fixture = *state;
+	open_at(fixture, fixture->root);
+	char path[PATH_MAX];
+	file_path(fixture, KEY_FILE, path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(get(fixture, KEY, BODY_BYTES), HFKV_NOT_FOUND);
+	int writer = open(path, O_RDWR);
+	assert_int_equal(get(fixture, KEY, BODY_BYTES), HFKV_NOT_FOUND);
+	close(writer);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_int_equal(exists(fixture, KEY), HFKV_NOT_FOUND);
+	assert_int_equal(get(fixture, KEY, BODY_BYTES), HFKV_NOT_FOUND);
+	assert_int_equal(rmdir(path), 0);
+}
+
 static void an_unaligned_size_goes_without_o_direct_and_says_so_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -591,6 +634,8 @@ int main(void)
 		WITH_FIXTURE(any_size_goes_where_full_chunks_is_off),
 		WITH_FIXTURE(read_ahead_gives_the_same_bytes),
 		WITH_FIXTURE(o_direct_takes_unaligned_buffers),
+		WITH_FIXTURE(a_short_o_direct_write_tells_why),
+		WITH_FIXTURE(what_is_no_regular_file_is_a_miss),
 		WITH_FIXTURE(an_unaligned_size_goes_without_o_direct_and_says_so_once),
 		WITH_FIXTURE(temporaries_go_to_their_directory_and_leave_it),
 		cmocka_unit_test(temporary_names_are_never_the_same),
