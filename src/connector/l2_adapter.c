@@ -18,6 +18,7 @@ struct l2_task {
 	struct l2_completion completion; /* first: what comes out of the completions */
 	struct hfkv_l2 *l2;
 	enum hfkv_l2_kind kind;
+	uint64_t begun_at; /* a moment of the ledger: an absence counts for what was known then */
 };
 
 /* ---- life ---- */
@@ -97,8 +98,9 @@ int hfkv_l2_event_fd(const struct hfkv_l2 *l2, enum hfkv_l2_kind kind)
 
 /* ---- what a done task means for locks and usage; the mutex is held ---- */
 
-static void count_stored(struct hfkv_l2 *l2, struct hfkv_item *item)
+static void count_stored(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
 {
+	(void)begun_at;
 	if (item->status != HFKV_OK)
 		return;
 	item->is_new = usage_ledger_note(l2->ledger, item->key, item->bytes);
@@ -106,10 +108,10 @@ static void count_stored(struct hfkv_l2 *l2, struct hfkv_item *item)
 }
 
 /* What others stored in a shared place is counted when it is found. */
-static void count_found(struct hfkv_l2 *l2, struct hfkv_item *item)
+static void count_found(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
 {
 	if (item->status == HFKV_NOT_FOUND)
-		usage_ledger_forget(l2->ledger, item->key);
+		usage_ledger_forget(l2->ledger, item->key, begun_at);
 	if (item->status != HFKV_OK)
 		return;
 	if (!l2_locks_acquire(&l2->locks, item->key)) {
@@ -121,17 +123,17 @@ static void count_found(struct hfkv_l2 *l2, struct hfkv_item *item)
 		usage_ledger_note(l2->ledger, item->key, item->bytes);
 }
 
-static void count_loaded(struct hfkv_l2 *l2, struct hfkv_item *item)
+static void count_loaded(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
 {
 	if (item->status == HFKV_OK)
 		usage_ledger_touch(l2->ledger, item->key);
 	else if (item->status == HFKV_NOT_FOUND)
-		usage_ledger_forget(l2->ledger, item->key);
+		usage_ledger_forget(l2->ledger, item->key, begun_at);
 }
 
 static void count_items(struct l2_task *task)
 {
-	static void (*const count_item[HFKV_L2_KINDS])(struct hfkv_l2 *, struct hfkv_item *) = {
+	static void (*const count_item[HFKV_L2_KINDS])(struct hfkv_l2 *, struct hfkv_item *, uint64_t) = {
 		[HFKV_L2_STORE] = count_stored,
 		[HFKV_L2_LOOKUP] = count_found,
 		[HFKV_L2_LOAD] = count_loaded,
@@ -139,7 +141,7 @@ static void count_items(struct l2_task *task)
 	struct hfkv_l2_result *result = &task->completion.result;
 	SCOPED_LOCK(&task->l2->mutex);
 	for (size_t i = 0; i < result->count; i++) {
-		count_item[task->kind](task->l2, &result->items[i]);
+		count_item[task->kind](task->l2, &result->items[i], task->begun_at);
 		if (result->items[i].status != HFKV_OK)
 			continue;
 		result->ok_count++;
@@ -208,6 +210,7 @@ enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, stru
 		return error_from_fault(HFKV_NO_MEMORY, NULL, error);
 	task->l2 = l2;
 	task->kind = kind;
+	task->begun_at = usage_ledger_moment(l2->ledger);
 	task->completion.result.task = atomic_fetch_add(&l2->next_task, 1) + 1;
 	task->completion.result.items = items;
 	task->completion.result.count = count;

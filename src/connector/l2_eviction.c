@@ -9,10 +9,12 @@
 /* ---- deleting ---- */
 
 /* Marks what may go and copies it to `leaving`; the rest is BUSY. */
-static size_t begin_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t count, struct hfkv_item *leaving)
+static size_t begin_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t count, struct hfkv_item *leaving,
+			    uint64_t *ret_begun_at)
 {
 	size_t leaving_count = 0;
 	SCOPED_LOCK(&l2->mutex);
+	*ret_begun_at = usage_ledger_moment(l2->ledger);
 	for (size_t i = 0; i < count; i++) {
 		bool may_go = items[i].key && l2_locks_begin_leaving(&l2->locks, items[i].key);
 		items[i].status = may_go ? HFKV_OK : HFKV_BUSY;
@@ -24,7 +26,8 @@ static size_t begin_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t 
 }
 
 /* Takes the outcomes back, and what is gone out of the usage. Gone is also what was not there. */
-static void end_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t count, const struct hfkv_item *leaving)
+static void end_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t count, const struct hfkv_item *leaving,
+			uint64_t begun_at)
 {
 	size_t at = 0;
 	SCOPED_LOCK(&l2->mutex);
@@ -36,7 +39,7 @@ static void end_leaving(struct hfkv_l2 *l2, struct hfkv_item *items, size_t coun
 		items[i].status = outcome == HFKV_NOT_FOUND ? HFKV_OK : outcome;
 		if (items[i].status != HFKV_OK)
 			continue;
-		items[i].bytes = usage_ledger_forget(l2->ledger, items[i].key);
+		items[i].bytes = usage_ledger_forget(l2->ledger, items[i].key, begun_at);
 		l2_rebuild_note_deleted(l2, items[i].key);
 	}
 }
@@ -47,11 +50,12 @@ enum hfkv_status l2_delete_unlocked(struct hfkv_l2 *l2, struct hfkv_item *items,
 	CLEANUP(free_pointer) struct hfkv_item *leaving = calloc(count ? count : 1, sizeof(*leaving));
 	if (!leaving)
 		return HFKV_NO_MEMORY;
-	size_t leaving_count = begin_leaving(l2, items, count, leaving);
+	uint64_t begun_at;
+	size_t leaving_count = begin_leaving(l2, items, count, leaving, &begun_at);
 	enum hfkv_status status = HFKV_OK;
 	if (leaving_count > 0)
 		status = task_engine_run(l2->engine, HFKV_OP_REMOVE, leaving, leaving_count, timeout_ms, fault);
-	end_leaving(l2, items, count, leaving);
+	end_leaving(l2, items, count, leaving, begun_at);
 	return status;
 }
 

@@ -278,15 +278,27 @@ static void wake_waiter(struct task *task, void *context)
 	task_free(task);
 }
 
+/* The outcome of a batch that was not taken is its items' too: none of them was touched. */
+static enum hfkv_status refuse_batch(const struct task_request *request, enum hfkv_status status)
+{
+	for (size_t i = 0; i < request->count; i++) {
+		request->items[i].status = status;
+		request->items[i].bytes = 0;
+		request->items[i].is_new = 0;
+	}
+	return status;
+}
+
 static enum hfkv_status run_with_workers(struct task_engine *engine, const struct task_request *request,
 					 struct waiter *waiter, struct fault *fault)
 {
 	struct running_task *task = make_task(engine, request, true);
 	if (!task)
-		return HFKV_NO_MEMORY;
+		return refuse_batch(request, HFKV_NO_MEMORY);
 	if (!enlist(engine, task)) {
 		free(task);
-		return fault_set(fault, HFKV_BUSY, "more than %d batches wait", TASKS_MAX);
+		return refuse_batch(request,
+				    fault_set(fault, HFKV_BUSY, "more than %d batches wait", TASKS_MAX));
 	}
 	(void)start_workers(task); /* alone it works too */
 	work_on(task);

@@ -1,5 +1,6 @@
 #include "src/connector/usage_ledger.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <uthash.h>
 #include <utlist.h>
@@ -15,6 +16,7 @@ struct salt_usage {
 
 struct ledger_entry {
 	uint64_t bytes;
+	uint64_t seen_at; /* the moment when it was last noted or touched */
 	struct salt_usage *salt;
 	struct ledger_entry *prev, *next; /* utlist's names; the head is the least recently used */
 	UT_hash_handle hh;
@@ -24,6 +26,7 @@ struct ledger_entry {
 struct usage_ledger {
 	size_t max_keys;
 	uint64_t total_bytes;
+	atomic_uint_fast64_t moment;  /* counts what was seen */
 	struct ledger_entry *entries; /* hash */
 	struct ledger_entry *oldest;  /* list */
 	struct salt_usage *salts;     /* hash; none without keys */
@@ -93,6 +96,11 @@ static struct ledger_entry *find(const struct usage_ledger *ledger, const char *
 	return entry;
 }
 
+static void mark_seen(struct usage_ledger *ledger, struct ledger_entry *entry)
+{
+	entry->seen_at = atomic_fetch_add(&ledger->moment, 1) + 1;
+}
+
 /* A new entry, in the hash but in no place of the list yet. NULL: no memory, and then the key is not counted. */
 static struct ledger_entry *add_entry(struct usage_ledger *ledger, const char *key, uint64_t bytes)
 {
@@ -107,6 +115,7 @@ static struct ledger_entry *add_entry(struct usage_ledger *ledger, const char *k
 	}
 	memcpy(entry->key, key, length + 1);
 	entry->bytes = bytes;
+	mark_seen(ledger, entry);
 	entry->salt->keys++;
 	entry->salt->bytes += bytes;
 	ledger->total_bytes += bytes;
@@ -116,6 +125,7 @@ static struct ledger_entry *add_entry(struct usage_ledger *ledger, const char *k
 
 static void make_newest(struct usage_ledger *ledger, struct ledger_entry *entry)
 {
+	mark_seen(ledger, entry);
 	DL_DELETE(ledger->oldest, entry);
 	DL_APPEND(ledger->oldest, entry);
 }
@@ -158,10 +168,15 @@ bool usage_ledger_touch(struct usage_ledger *ledger, const char *key)
 	return entry != NULL;
 }
 
-uint64_t usage_ledger_forget(struct usage_ledger *ledger, const char *key)
+uint64_t usage_ledger_moment(const struct usage_ledger *ledger)
+{
+	return atomic_load(&ledger->moment);
+}
+
+uint64_t usage_ledger_forget(struct usage_ledger *ledger, const char *key, uint64_t since)
 {
 	struct ledger_entry *entry = find(ledger, key);
-	if (!entry)
+	if (!entry || entry->seen_at > since)
 		return 0;
 	uint64_t bytes = entry->bytes;
 	remove_entry(ledger, entry);

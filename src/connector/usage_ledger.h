@@ -27,8 +27,11 @@ bool usage_ledger_note(struct usage_ledger *ledger, const char *key, uint64_t by
 bool usage_ledger_note_oldest(struct usage_ledger *ledger, const char *key, uint64_t bytes);
 /* Makes a known key the most recently used. */
 bool usage_ledger_touch(struct usage_ledger *ledger, const char *key);
-/* Forgets a key and returns its bytes, 0 when unknown. */
-uint64_t usage_ledger_forget(struct usage_ledger *ledger, const char *key);
+/* A moment, to be given to usage_ledger_forget. Any thread. */
+uint64_t usage_ledger_moment(const struct usage_ledger *ledger);
+/* Forgets a key that was seen as absent by someone who began to look at `since`, and returns its bytes; 0 when it
+ * is unknown, or was noted or touched after `since`: then it came meanwhile, and stays. */
+uint64_t usage_ledger_forget(struct usage_ledger *ledger, const char *key, uint64_t since);
 
 uint64_t usage_ledger_total_bytes(const struct usage_ledger *ledger);
 size_t usage_ledger_key_count(const struct usage_ledger *ledger);

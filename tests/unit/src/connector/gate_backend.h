@@ -24,6 +24,7 @@ struct gate_backend {
 	pthread_cond_t changed;
 	/* under mutex */
 	bool closed;            /* calls wait */
+	bool late_answers;      /* only exists waits, and it has looked before it does */
 	size_t waiting;         /* at the gate */
 	size_t calls;           /* of run */
 	size_t fail_puts_after; /* items that still land before puts fail; SIZE_MAX: none fails */
@@ -97,15 +98,19 @@ static enum hfkv_status gate_run(struct kv_backend *backend, enum hfkv_operation
 	gate->calls++;
 	gate->waiting++;
 	pthread_cond_broadcast(&gate->changed);
-	while (gate->closed)
+	bool is_late = gate->late_answers && operation == HFKV_OP_EXISTS;
+	while (gate->closed && !gate->late_answers)
 		pthread_cond_wait(&gate->changed, &gate->mutex);
-	gate->waiting--;
+	gate->waiting -= !is_late;
 	for (size_t i = 0; i < count; i++) {
 		items[i].status = gate_one(gate, operation, &items[i]);
 		bool failed = items[i].status != HFKV_OK && items[i].status != HFKV_NOT_FOUND;
 		if (failed && result == HFKV_OK)
 			result = fault_set(fault, items[i].status, "the gate says no");
 	}
+	while (is_late && gate->closed)
+		pthread_cond_wait(&gate->changed, &gate->mutex);
+	gate->waiting -= is_late;
 	return result;
 }
 

@@ -322,6 +322,54 @@ static void usage_counts_a_key_once_and_by_salt(void **state)
 	assert_null(strstr(salts, "bob"));
 }
 
+/* A lookup saw nothing; before it says so, the key is stored. */
+static void an_absence_seen_before_a_store_does_not_uncount_it(void **state)
+{
+	struct fixture *fixture = *state;
+	open_it(fixture);
+	fixture->gate->late_answers = true;
+	gate_set_closed(fixture->gate, true);
+	struct hfkv_item item = { .key = fixture->keys[0] };
+	uint64_t task;
+	assert_int_equal(hfkv_l2_submit(fixture->l2, HFKV_L2_LOOKUP, &item, 1, &task, NULL), HFKV_OK);
+	gate_await_waiting(fixture->gate, 1);
+	assert_int_equal(run(fixture, HFKV_L2_STORE, 0, 1).ok_count, 1);
+	gate_set_closed(fixture->gate, false);
+	await_event(fixture, HFKV_L2_LOOKUP);
+	struct hfkv_l2_result result;
+	assert_int_equal(hfkv_l2_query(fixture->l2, HFKV_L2_LOOKUP, task, &result), HFKV_OK);
+	assert_int_equal(item.status, HFKV_NOT_FOUND);
+	assert_int_equal(usage(fixture).keys, 1);
+	assert_int_equal(usage(fixture).total_bytes, BYTES);
+}
+
+#define TASKS_AT_ONCE 4096
+
+/* A delete that finds no room among the tasks deleted nothing, and must not say otherwise. */
+static void a_delete_that_was_not_taken_deletes_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->gate->step = 1;
+	open_it(fixture);
+	assert_int_equal(run(fixture, HFKV_L2_STORE, 0, 2).ok_count, 2);
+	gate_set_closed(fixture->gate, true);
+	struct hfkv_item *lookups = test_calloc(TASKS_AT_ONCE, sizeof(*lookups));
+	for (size_t i = 0; i < TASKS_AT_ONCE; i++) {
+		uint64_t task;
+		lookups[i].key = fixture->keys[5];
+		assert_int_equal(hfkv_l2_submit(fixture->l2, HFKV_L2_LOOKUP, &lookups[i], 1, &task, NULL), HFKV_OK);
+	}
+	struct hfkv_item items[2] = { { .key = fixture->keys[0] }, { .key = fixture->keys[1] } };
+	assert_int_equal(hfkv_l2_delete(fixture->l2, items, 2, 0, NULL), HFKV_BUSY);
+	assert_int_equal(items[0].status, HFKV_BUSY);
+	assert_int_equal(items[1].status, HFKV_BUSY);
+	assert_int_equal(usage(fixture).keys, 2);
+	gate_set_closed(fixture->gate, false);
+	hfkv_l2_close(fixture->l2);
+	fixture->l2 = NULL;
+	test_free(lookups);
+}
+
 static void without_capacity_the_fraction_is_minus_one_and_said_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -479,6 +527,8 @@ int main(void)
 		WITH_FIXTURE(a_failed_load_keeps_the_lock),
 		WITH_FIXTURE(a_miss_locks_nothing),
 		WITH_FIXTURE(usage_counts_a_key_once_and_by_salt),
+		WITH_FIXTURE(an_absence_seen_before_a_store_does_not_uncount_it),
+		WITH_FIXTURE(a_delete_that_was_not_taken_deletes_nothing),
 		WITH_FIXTURE(without_capacity_the_fraction_is_minus_one_and_said_once),
 		WITH_FIXTURE(usage_is_rebuilt_after_a_restart_oldest_first),
 		WITH_FIXTURE(a_listing_that_failed_is_tried_again),
