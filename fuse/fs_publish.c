@@ -67,6 +67,9 @@ enum hfkv_status fs_publish(struct fs_session *session, struct fs_inode *inode, 
 		return status;
 	struct object_info info = { .size_bytes = 0 };
 	status = kv_cache_publish(session->cache, body, path, flags, deadline, &info, fault);
+	/* Not the file is gone but the bucket, or the content store: nothing was stored, and the caller must hear it. */
+	if (status == HFKV_NOT_FOUND)
+		status = HFKV_UNAVAILABLE;
 	end(inode, body, status, &info);
 	return status;
 }

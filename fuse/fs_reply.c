@@ -19,15 +19,15 @@ void fs_reply_done(fuse_req_t request)
 }
 
 /* A miss is an outcome; a refusal by rule deserves a look; the rest is trouble. */
-static bool deserves_warning(enum hfkv_status status)
+static bool deserves_warning(enum hfkv_status status, const struct fault *fault)
 {
 	switch (status) {
 	case HFKV_OK:
 	case HFKV_NOT_FOUND:
 	case HFKV_EXISTS:
 	case HFKV_CANCELLED:
-	case HFKV_INVALID:
 		return false;
+	case HFKV_INVALID: return fault && fault->http_status; /* a rule of ours, or a refusal by the server */
 	case HFKV_PARTIAL_KV_CHUNK:
 	case HFKV_OVERSIZE:
 	case HFKV_AUTH:
@@ -52,7 +52,7 @@ static bool deserves_warning(enum hfkv_status status)
 static void log_failure(enum fs_operation operation, const char *name, enum hfkv_status status,
 			const struct fault *fault)
 {
-	if (!deserves_warning(status)) {
+	if (!deserves_warning(status, fault)) {
 		log_debug("%s \"%s\": %s", fs_operation_name(operation), name ? name : "",
 			  fault_text(fault, status));
 		return;

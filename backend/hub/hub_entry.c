@@ -68,3 +68,11 @@ bool hub_entry_parse(const json_t *json, struct hub_entry *ret_entry)
 	*ret_entry = entry;
 	return true;
 }
+
+bool hub_entry_is_list(const json_t *json)
+{
+	size_t i;
+	const json_t *entry;
+	json_array_foreach(json, i, entry) if (!json_is_string(json_object_get(entry, "path"))) return false;
+	return json_is_array(json);
+}

@@ -24,6 +24,10 @@ struct hub_entry {
  * unknown type). */
 bool hub_entry_parse(const json_t *json, struct hub_entry *ret_entry);
 
+/* Whether it is a list of things with a path. A list that holds anything else was mangled on the way, and nothing may
+ * be concluded from what it lacks. */
+bool hub_entry_is_list(const json_t *json);
+
 /* ISO-8601 "2026-01-31T23:59:59.123Z" (fraction optional, Z or an offset) as Unix milliseconds; 0 when it is not
  * one. */
 int64_t hub_time_parse(const char *text);

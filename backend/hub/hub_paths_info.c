@@ -101,8 +101,8 @@ static void take_entry(struct asked_path *table, const json_t *json)
 static enum hfkv_status take_answer(struct paths_call *call, const struct byte_buf *answer, struct fault *fault)
 {
 	json_auto_t *json = json_text_load(byte_buf_text(answer), answer->length, NULL);
-	if (!json_is_array(json)) /* cut or mangled on the way: worth another try */
-		return fault_set(fault, HFKV_UNAVAILABLE, "paths-info: the answer is not a JSON list");
+	if (!hub_entry_is_list(json)) /* cut or mangled on the way: worth another try */
+		return fault_set(fault, HFKV_UNAVAILABLE, "paths-info: the answer is not a JSON list of entries");
 	CLEANUP(free_pointer) struct asked_path *asked = calloc(call->count, sizeof(*asked));
 	if (!asked)
 		return no_memory(fault);
@@ -140,6 +140,10 @@ static enum hfkv_status get_answer(struct hub_client *client, struct paths_call 
 		status = try_once(client, call, &answer, &own);
 	} while (http_retry_again(&retry, status, &own));
 	byte_buf_done(&answer);
+	/* The paths were checked before: what the server refuses here says nothing of them, least of all that nobody
+	 * has them. */
+	if (status == HFKV_INVALID || status == HFKV_EXISTS)
+		status = HFKV_UNAVAILABLE;
 	if (fault && status != HFKV_OK)
 		*fault = own;
 	return status;

@@ -51,10 +51,10 @@ static enum hfkv_status get_page(struct listing *listing, json_t **ret_page, str
 		if (status != HFKV_OK)
 			continue;
 		page = json_text_load(byte_buf_text(&listing->page), listing->page.length, NULL);
-		if (!json_is_array(page)) {
+		if (!hub_entry_is_list(page)) {
 			json_decref(page);
 			status =
-			    fault_set(&own, HFKV_UNAVAILABLE, "tree of bucket '%s': the answer is not a JSON list",
+			    fault_set(&own, HFKV_UNAVAILABLE, "tree of bucket '%s': the answer is not a JSON list of entries",
 				      hub_client_bucket(listing->client));
 		}
 	} while (http_retry_again(&retry, status, &own));

@@ -125,6 +125,34 @@ def test_a_failed_commit_is_reported_by_close_and_rename(mount, url, server, buc
     assert read_whole(kv / NAME) == body(2)
 
 
+@pytest.mark.parametrize("route", ["xet-write-token", "xorb-put", "batch"])
+def test_a_bucket_that_goes_away_is_no_successful_close(mount, url, server, bucket, route):
+    """404 to a commit: nothing was stored, so neither close nor rename may say so."""
+    kv = mount(f"{url}/prod", "--chunk-bytes", SIZE, "--timeout", "2")
+    server.faults({"route": route, "status": 404})
+    with refused(errno.EIO):
+        write_whole(kv / NAME, body(1))
+    write_whole(kv / "k.tmp", body(2))
+    with refused(errno.EIO):
+        os.rename(kv / "k.tmp", kv / NAME)
+    assert server.object_paths(bucket) == []
+    server.faults()
+    os.rename(kv / "k.tmp", kv / NAME)
+    assert read_whole(kv / NAME) == body(2)
+
+
+@pytest.mark.parametrize("fault", [{"status": 400}, {"status": 416}, {"status": 409}, {"status": 302}, {"status": 200, "body": "[[]]"},
+                                   {"status": 200, "body": "[1, {\"path\": 5}]"}])
+def test_a_refused_or_senseless_answer_is_no_absence(mount, url, store, server, fault):
+    store(f"prod/{OBJECT}", body(1))
+    kv = mount(f"{url}/prod", "--chunk-bytes", SIZE, "--timeout", "1", "--negative-ttl", "30")
+    server.faults({"route": "paths-info", **fault})
+    with refused(errno.EIO, errno.ETIMEDOUT):
+        os.stat(kv / NAME)
+    server.faults()
+    assert read_whole(kv / NAME) == body(1)
+
+
 def test_two_mounts_store_one_name_at_once(mount, url, server, bucket):
     """Case 20."""
     mounts = [mount(f"{url}/prod", "--chunk-bytes", SIZE) for _ in range(2)]

@@ -79,7 +79,7 @@ static void test_paths_info_matches_by_path(void **state)
 		  "[{\"type\":\"file\",\"path\":\"b\",\"size\":7,\"xetHash\":\"" HASH
 		  "\",\"mtime\":\"2026-01-31T23:59:59.123Z\"},"
 		  "{\"type\":\"file\",\"path\":\"not asked\",\"size\":1,\"xetHash\":\"" HASH "\"},"
-		  "{\"type\":\"directory\",\"path\":\"c\"}, 5, null, {\"path\":\"d\"},"
+		  "{\"type\":\"directory\",\"path\":\"c\"}, {\"path\":\"d\"},"
 		  "{\"type\":\"file\",\"path\":\"a%2F\\u00e9\",\"size\":0}]");
 	struct hub_path_info infos[] = {
 		{ .path = "a%2F\xc3\xa9" }, { .path = "b" }, { .path = "c" }, { .path = "d" }, { .path = "b" }
@@ -105,7 +105,9 @@ static void test_paths_info_failures_answer_nothing(void **state)
 		enum hfkv_status status;
 	} cases[] = { { "401 Unauthorized", "{\"error\":\"Invalid\"}", HFKV_AUTH },
 		      { "404 Not Found", "", HFKV_NOT_FOUND },
-		      { "400 Bad", "[]", HFKV_INVALID } };
+		      { "400 Bad", "[]", HFKV_UNAVAILABLE },
+		      { "416 Bad", "[]", HFKV_UNAVAILABLE },
+		      { "409 Conflict", "[]", HFKV_UNAVAILABLE } };
 	for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
 		struct hub_world world;
 		hub_begin(&world, cases[i].line, cases[i].body);
@@ -122,7 +124,7 @@ static void test_paths_info_failures_answer_nothing(void **state)
 static void test_mangled_json_is_asked_again(void **state)
 {
 	(void)state;
-	const char *const mangled[] = { "[{\"type\":\"file\",\"pa", "{}", "", "<html>" };
+	const char *const mangled[] = { "[{\"type\":\"file\",\"pa", "{}", "", "<html>", "[5]", "[null]", "[[[]]]", "[{\"path\":5}]" };
 	for (size_t i = 0; i < ARRAY_LENGTH(mangled); i++) {
 		struct hub_world world;
 		hub_begin(&world, "200 OK", mangled[i]);
@@ -186,7 +188,7 @@ static void test_tree_pages_and_filter(void **state)
 	struct byte_buf names = BYTE_BUF_INIT(1000);
 	hub_begin(
 	    &world, "200 OK",
-	    "[" FILE_ENTRY("a b/1") "," FILE_ENTRY("a b.json") "," FILE_ENTRY("a b") ", {\"type\":\"file\"}]");
+	    "[" FILE_ENTRY("a b/1") "," FILE_ENTRY("a b.json") "," FILE_ENTRY("a b") ", {\"type\":\"file\",\"path\":\"a b/no size\"}]");
 	snprintf(link, sizeof(link), "Link: <%s>; rel=\"next\"\r\n",
 		 loopback_server_url(world.http.server, "/base/next?cursor=%2Fx"));
 	world.script.fields = link;
