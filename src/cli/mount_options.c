@@ -22,7 +22,7 @@ static const struct argp_option option_table[] = {
 	{ "tmp-dir", KEY_TMP_DIR, "NAME", 0, "Directory of temporary files, never uploaded (fs_connector_relative_tmp_dir)", 10 },
 	{ "read-only", KEY_READ_ONLY, NULL, 0, "Refuse every change", 10 },
 	{ "create-bucket-if-missing", KEY_CREATE, NULL, 0, "Create the bucket at the first write", 10 },
-	{ "commit", KEY_COMMIT, "sync|writeback", 0, "rename and close return when stored (default), or when staged", 10 },
+	{ "commit", KEY_COMMIT, "sync|writeback", 0, "rename and close return when stored (default); when staged (writeback): not in this release", 10 },
 	{ NULL, 0, NULL, 0, "Caching:", 30 },
 	{ "staging-dir", KEY_STAGING_DIR, "DIR", 0, "Where bodies are kept (default: /dev/shm when large enough, else /var/tmp)", 30 },
 	{ "staging-bytes", KEY_STAGING_BYTES, "N", 0, "Limit of staged bytes; K, M, G, T as suffix", 30 },
