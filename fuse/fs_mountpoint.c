@@ -4,6 +4,7 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <mntent.h>
 #include <spawn.h>
@@ -80,10 +81,11 @@ static enum hfkv_status replace_dead(const char *path, struct fault *fault)
 
 enum hfkv_status fs_mountpoint_prepare(const char *path, struct fault *fault)
 {
-	struct stat found;
+	struct statx found;
 	for (int tries = 0; tries < 16; tries++) { /* dead mounts may lie over each other */
-		if (stat(path, &found) == 0)
-			return S_ISDIR(found.st_mode) ? HFKV_OK :
+		/* A plain stat may be answered from attributes of the dead mount that the kernel still holds. */
+		if (statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_TYPE, &found) == 0)
+			return S_ISDIR(found.stx_mode) ? HFKV_OK :
 							fault_set(fault, HFKV_INVALID,
 								  "the mount point '%s' is not a directory", path);
 		if (errno != ENOTCONN)

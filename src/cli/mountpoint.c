@@ -17,10 +17,12 @@
 
 extern char **environ;
 
+/* The kernel may still hold a dead mount's attributes and answer stat(2) from them: have the daemon asked. */
 bool mountpoint_is_dead(const char *path)
 {
-	struct stat about;
-	return stat(path, &about) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+	struct statx about;
+	return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_TYPE, &about) != 0 &&
+	       (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 /* The daemon of a dead mount cannot answer for its root: resolve what lies above it. */

@@ -251,6 +251,19 @@ def test_killed_daemon_is_dead_and_replaced(mount, url, server):
     kv.unmount()
 
 
+def test_a_dead_mount_is_replaced_while_the_kernel_knows_its_attributes(background, url, server):
+    """stat(2) of it still succeeds: the new mount must not come to lie above it."""
+    _, mountpoint = background(url, "MOUNTPOINT", *KV)
+    os.stat(mountpoint)
+    found = json.loads(run(["status", mountpoint, "--json"], server.environment()).text)["mounts"][0]
+    os.kill(found["pid"], signal.SIGKILL)
+    eventually(lambda: not is_alive(found["pid"]), 10, "the daemon's end")
+    assert background(url, "MOUNTPOINT", *KV)[0].returncode == 0
+    assert pathlib.Path("/proc/self/mounts").read_text().count(f" {mountpoint} ") == 1
+    assert run(["umount", mountpoint], server.environment()).code == 0
+    assert mounted_at(mountpoint) is None
+
+
 def test_umount_of_a_killed_mount(mount, url):
     kv = mount(url, *KV)
     kv.kill()
