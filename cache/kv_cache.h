@@ -170,6 +170,9 @@ MUST_CHECK enum hfkv_status kv_cache_check_path(struct kv_cache *cache, const ch
 MUST_CHECK enum hfkv_status kv_cache_check_size(struct kv_cache *cache, const char *path, uint64_t size_bytes,
 						struct fault *fault);
 
+/* Counts a refusal by the size rule that the caller found itself: a write past the full size. */
+void kv_cache_count_refusal(struct kv_cache *cache, enum hfkv_status status, const struct fault *fault);
+
 /* Stores buffers of the caller as one batch, joined with concurrent callers; fills each put's status. The paths in
  * `puts` are relative to the prefix. Wrong sizes are refused one by one, the rest is stored. Blocks. Whatever
  * landed is counted in the metadata cache also after failure. */

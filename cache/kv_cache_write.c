@@ -37,6 +37,11 @@ enum hfkv_status kv_cache_check_size(struct kv_cache *cache, const char *path, u
 	return status;
 }
 
+void kv_cache_count_refusal(struct kv_cache *cache, enum hfkv_status status, const struct fault *fault)
+{
+	kv_chunk_check_count_refusal(&cache->check, status, fault);
+}
+
 /* ---- commits ---- */
 
 void kv_cache_commit_settled(void *context, struct commit *commit)

@@ -111,6 +111,8 @@ enum hfkv_status fs_body_enter_write(struct fs_session *session, struct fs_inode
 	struct fs_file *file = &inode->file;
 	enum hfkv_status status = make_room(session, file, end_bytes, fault);
 	if (status != HFKV_OK) {
+		if (status == HFKV_OVERSIZE && file->failed != HFKV_OVERSIZE)
+			kv_cache_count_refusal(session->cache, status, fault);
 		/* What was written before it may have the right size by chance: it is not the writer's file. */
 		file->failed = status;
 		return status;

@@ -110,6 +110,17 @@ void fs_op_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
 
 /* ---- WRITE ---- */
 
+static void write_failed(fuse_req_t request, enum fs_operation operation, const struct fs_handle *handle,
+			 enum hfkv_status status, const struct fault *fault)
+{
+	struct fs_session *session = fs_session_of(request);
+	struct fs_inode *directory = NULL;
+	CLEANUP(free_pointer) char *name = NULL;
+	if (inode_table_locate(session->inodes, handle->inode, &directory, &name))
+		inode_table_unref(session->inodes, directory);
+	fs_reply_status(request, operation, name, status, fault);
+}
+
 void fs_op_write_buf(fuse_req_t request, fuse_ino_t node, struct fuse_bufvec *bytes, off_t offset,
 		     struct fuse_file_info *info)
 {
@@ -127,7 +138,7 @@ void fs_op_write_buf(fuse_req_t request, fuse_ino_t node, struct fuse_bufvec *by
 	enum hfkv_status status =
 		fs_body_enter_write(session, handle->inode, (uint64_t)offset + size, &body, &fault);
 	if (status != HFKV_OK) {
-		fs_reply_status(request, FS_OP_WRITE, NULL, status, &fault);
+		write_failed(request, FS_OP_WRITE, handle, status, &fault);
 		return;
 	}
 	struct fuse_bufvec into = FUSE_BUFVEC_INIT(size);
@@ -141,7 +152,7 @@ void fs_op_write_buf(fuse_req_t request, fuse_ino_t node, struct fuse_bufvec *by
 	if (status == HFKV_OK)
 		fuse_reply_write(request, (size_t)written);
 	else
-		fs_reply_status(request, FS_OP_WRITE, NULL, status, &fault);
+		write_failed(request, FS_OP_WRITE, handle, status, &fault);
 }
 
 void fs_op_fallocate(fuse_req_t request, fuse_ino_t node, int mode, off_t offset, off_t length,
@@ -168,5 +179,8 @@ void fs_op_fallocate(fuse_req_t request, fuse_ino_t node, int mode, off_t offset
 			status = fault_set_errno(&fault, errno, "allocating staging");
 		fs_body_leave_write(handle->inode, handle, status);
 	}
-	fs_reply_status(request, FS_OP_FALLOCATE, NULL, status, &fault);
+	if (status == HFKV_OK)
+		fs_reply_done(request);
+	else
+		write_failed(request, FS_OP_FALLOCATE, handle, status, &fault);
 }

@@ -57,6 +57,7 @@ def test_a_write_past_the_full_size_is_efbig_and_cuts_nothing_off(kv, objects):
         with refused(errno.EFBIG):
             stream.close()
     assert objects() == []
+    assert counters(kv)["refusals"]["oversize"] == 2, "each file counts once"
 
 
 def test_touch_succeeds_and_publishes_nothing(kv, objects):
