@@ -8,6 +8,7 @@
 #define TRIES_WITHOUT_DEADLINE 6 /* as the reference clients */
 #define BACKOFF_BASE_MS        200
 #define BACKOFF_CAP_MS         8000
+#define SHORTEST_TRY_MS        20 /* with less time left a try could only report the deadline */
 #define ASKED_WAIT_SLACK_MS    100 /* servers count whole seconds */
 
 struct http_retry http_retry_begin(struct http_client *client, struct deadline deadline,
@@ -57,9 +58,11 @@ bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const s
 	if (!worth_a_retry(status, fault) || (retry->max_tries > 0 && retry->tries >= retry->max_tries))
 		return false;
 	int64_t wait_ms = next_wait_ms(retry, fault);
-	if (wait_ms >= deadline_left_ms(retry->deadline))
+	if (wait_ms + SHORTEST_TRY_MS >= deadline_left_ms(retry->deadline))
 		return false;
-	return http_client_pause(retry->client, wait_ms, retry->cancel, retry->deadline) == HFKV_OK;
+	/* A pause that took too long leaves no try: the fault of the last one says more than "the deadline has passed". */
+	return http_client_pause(retry->client, wait_ms, retry->cancel, retry->deadline) == HFKV_OK &&
+	       !deadline_passed(retry->deadline);
 }
 
 enum hfkv_status http_perform_retrying(struct http_client *client, const struct http_request *request,

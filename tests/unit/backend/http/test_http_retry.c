@@ -119,6 +119,22 @@ static void test_deadline_ends_tries(void **state)
 	http_world_end(&world);
 }
 
+/* Such a try could only say that the deadline has passed, and hide why the last one failed. */
+static void test_no_try_begins_at_the_deadline(void **state)
+{
+	(void)state;
+	struct script script = { "503 Service Unavailable", "", 1000 };
+	struct http_world world;
+	http_world_begin(&world, follow_script, &script);
+	const struct fault fault = FAULT_NONE;
+	struct http_retry retry = http_retry_begin(world.client, deadline_after_ms(10), NULL);
+	retry.base_ms = retry.cap_ms = 1;
+	assert_false(http_retry_again(&retry, HFKV_UNAVAILABLE, &fault));
+	retry.deadline = deadline_after_ms(20000);
+	assert_true(http_retry_again(&retry, HFKV_UNAVAILABLE, &fault));
+	http_world_end(&world);
+}
+
 /* Without a deadline the number of tries ends it. Waits are made short through the retry's own fields. */
 static void test_tries_end_without_deadline(void **state)
 {
@@ -160,6 +176,7 @@ int main(void)
 		cmocka_unit_test(test_asked_wait),
 		cmocka_unit_test(test_wait_past_deadline_is_not_begun),
 		cmocka_unit_test(test_deadline_ends_tries),
+		cmocka_unit_test(test_no_try_begins_at_the_deadline),
 		cmocka_unit_test(test_tries_end_without_deadline),
 		cmocka_unit_test(test_every_status_has_a_meaning),
 	};
