@@ -136,7 +136,10 @@ enum hfkv_status hub_auth_reload(struct hub_auth *auth, struct fault *fault)
 	enum hfkv_status status = search_places(auth, &found, fault);
 	if (status != HFKV_OK)
 		return status;
-	if (!found.token)
+	if (!found.token && auth->file)
+		snprintf(found.origin, sizeof(found.origin), "no token was found: '%.120s' is empty, and %.60s is not set",
+			 auth->file, auth->environment_name);
+	else if (!found.token)
 		snprintf(found.origin, sizeof(found.origin),
 			 "no token was found: set %.60s, name a token file, or run 'hf auth login'",
 			 auth->environment_name);

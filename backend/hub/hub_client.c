@@ -56,6 +56,10 @@ enum hfkv_status hub_client_new(const struct hub_client_settings *settings, stru
 		return fault_set(fault, HFKV_INVALID,
 				 "Hub endpoint: a base address has no query, fragment or space");
 	enum hfkv_status status = http_origin_parse(client->endpoint, "Hub endpoint", &client->origin, fault);
+	if (status == HFKV_INVALID && !strchr(client->endpoint, '@')) /* else it may hold a password */
+		fault_set(fault, status,
+			  "the Hub endpoint '%s' is not an http:// or https:// URL: set HF_ENDPOINT or --endpoint to one",
+			  client->endpoint);
 	if (status == HFKV_OK)
 		*ret_client = TAKE_PTR(client);
 	return status;

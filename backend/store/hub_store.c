@@ -37,8 +37,9 @@ static enum hfkv_status say_missing(const struct hub_store *store, enum hfkv_sta
 {
 	int http_status = fault ? fault->http_status : 0;
 	fault_set(fault, status,
-		  "bucket '%s' does not exist, or is not shown to this token; create it, or allow that %s",
-		  hub_client_bucket(store->hub), "with create_bucket_if_missing");
+		  "bucket '%s' does not exist, or is not shown to this token; create it, or let a first write do so "
+		  "(create_bucket_if_missing)",
+		  hub_client_bucket(store->hub));
 	if (fault)
 		fault->http_status = http_status;
 	return status;

@@ -79,8 +79,12 @@ static enum hfkv_status ask(const struct stat_options *options, int *ret_code, s
 	CLEANUP(free_pointer) struct object_stat *questions = calloc(urls.count, sizeof(*questions));
 	if (!questions)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for %zu names", urls.count);
-	for (size_t i = 0; i < urls.count; i++)
+	for (size_t i = 0; i < urls.count; i++) {
+		if (urls.paths[i][0] == '\0')
+			return fault_set(fault, HFKV_INVALID, "'%s' names a bucket, not an object ('hfkv ls' lists it)",
+					 options->urls[i]);
 		questions[i].path = urls.paths[i];
+	}
 	status = object_store_stat_many(store, questions, urls.count, DEADLINE_NONE, fault);
 	if (status == HFKV_OK)
 		*ret_code = print_answers(questions, &urls, options->network.json);

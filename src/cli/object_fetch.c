@@ -71,8 +71,8 @@ static enum hfkv_status fetch_one(struct fetch_run *run, struct object_fetch *it
 	CLEANUP(local_target_done) struct local_target target = { .fd = -1, .stream_fd = -1 };
 	struct item_progress progress = { .whole = &run->progress };
 	enum hfkv_status status = local_target_open(item->target, &target, &item->fault);
-	if (status != HFKV_OK)
-		return status;
+	if (status != HFKV_OK) /* not found means an object to the caller, never a local directory */
+		return status == HFKV_NOT_FOUND ? HFKV_IO : status;
 	struct object_sink sink = { .fd = target.fd, .fd_offset = target.offset };
 	status = object_store_read_whole(run->store, &item->info, &sink, report_item, &progress, DEADLINE_NONE,
 					 &item->fault);

@@ -16,7 +16,9 @@ void url_list_done(struct url_list *list)
 
 static bool ends_in_slash(const char *text)
 {
-	size_t length = strcspn(text, " \t\r\n");
+	size_t length = strlen(text);
+	while (length > 0 && strchr(" \t\r\n", text[length - 1])) /* bucket_url_parse drops them too */
+		length--;
 	return length > 0 && text[length - 1] == '/';
 }
 

@@ -170,6 +170,30 @@ def test_wrong_use(hfkv, url, work):
     assert_error(hfkv("get", f"{url}/a", "hf://buckets/other/bucket/b", work), 2, "bucket")
 
 
+def test_a_bucket_is_no_object(hfkv, url):
+    assert_error(hfkv("stat", url), 2, url, "not an object")
+
+
+def test_a_missing_local_directory_is_no_missing_object(hfkv, store, url, work):
+    store("x", b"1")
+    assert_error(hfkv("get", f"{url}/x", work / "absent" / "x"), 1, "absent/x")
+
+
+def test_a_directory_url_may_hold_spaces(hfkv, server, bucket, url, work):
+    (work / "a").write_bytes(b"a")
+    assert hfkv("put", work / "a", f"{url}/of two words/").code == 0
+    assert server.object_paths(bucket) == ["of two words/a"]
+    assert hfkv("get", f"{url}/of two words/", work / "into").code == 0
+    assert (work / "into" / "a").read_bytes() == b"a"
+    assert_error(hfkv("rm", f"{url}/of two words/"), 2, "--recursive")
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:8080", "ftp://127.0.0.1", "huggingface.co"])
+def test_a_malformed_endpoint_is_named(hfkv, url, endpoint):
+    assert_error(hfkv("ls", url, HF_ENDPOINT=endpoint), 2, f"'{endpoint}'", "HF_ENDPOINT")
+    assert "secret" not in hfkv("ls", url, HF_ENDPOINT="http://user:secret@127.0.0.1").err
+
+
 def test_names_the_hub_refuses(hfkv, url, work):
     (work / "a").write_bytes(b"a")
     for name in ["x" * 1025, "a/./b", "trailing/../x"]:
@@ -191,6 +215,8 @@ def test_token_places(hfkv, store, server, url, work):
     assert hfkv("ls", url, "--token-env", "OTHER", OTHER=server.token, HF_TOKEN=None).lines == ["x"]
     assert hfkv("ls", url, "--token-env", "OTHER", "--token-file", work / "token", OTHER="hf_wrong", HF_TOKEN=None).code == 1, \
         "the named variable comes first"
+    (work / "blank").write_text("\n")
+    assert_error(hfkv("ls", url, "--token-file", work / "blank", HF_TOKEN=None), 1, "blank", "is empty")
     (server.home / "token").write_text(server.token)
     assert hfkv("ls", url, HF_TOKEN=None).lines == ["x"], "the file that Hugging Face's tools keep"
 
