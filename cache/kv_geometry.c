@@ -138,6 +138,8 @@ static enum hfkv_status load_config(const char *file, json_t **ret_config, struc
 	struct stat attributes;
 	if (fd < 0 || fstat(fd, &attributes) < 0)
 		return fault_set_errno(fault, errno, "model config '%s'", file);
+	if (S_ISDIR(attributes.st_mode))
+		return fault_set(fault, HFKV_INVALID, "model config '%s' is a directory; name the config.json in it", file);
 	if (attributes.st_size > CONFIG_MAX_BYTES)
 		return fault_set(fault, HFKV_INVALID,
 				 "model config '%s' is larger than %d bytes; name a config.json", file,

@@ -85,6 +85,19 @@ static char *without_outer_slashes(const char *path)
 	return copy;
 }
 
+static bool is_relative_directory(const char *path)
+{
+	if (path[0] == '/' || path[0] == '\0')
+		return false;
+	for (const char *segment = path; *segment; segment += strspn(segment, "/")) {
+		size_t length = strcspn(segment, "/");
+		if (length <= 2 && strncmp(segment, "..", length) == 0)
+			return false;
+		segment += length;
+	}
+	return true;
+}
+
 static enum hfkv_status copy_settings(struct fs_session *session, const struct fs_session_settings *settings,
 				      struct fault *fault)
 {
@@ -95,8 +108,10 @@ static enum hfkv_status copy_settings(struct fs_session *session, const struct f
 	if (!session->settings.mountpoint || !session->settings.source ||
 	    (settings->tmp_dir && !session->settings.tmp_dir))
 		return HFKV_NO_MEMORY;
-	if (session->settings.tmp_dir && !*session->settings.tmp_dir)
-		return fault_set(fault, HFKV_INVALID, "the tmp dir '%s' names no directory", settings->tmp_dir);
+	if (session->settings.tmp_dir && !is_relative_directory(settings->tmp_dir))
+		return fault_set(fault, HFKV_INVALID,
+				 "the tmp dir '%s' is not a directory inside the mount: give a relative path without '.' and '..'",
+				 settings->tmp_dir);
 	if (settings->layout == FS_LAYOUT_KV && !settings->spec)
 		return fault_set(fault, HFKV_INVALID, "the kv layout needs the full size of its chunks");
 	session->rule = (struct fs_name_rule){ .layout = settings->layout, .tmp_dir = session->settings.tmp_dir };

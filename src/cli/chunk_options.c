@@ -11,7 +11,7 @@ enum {
 static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Full size of a KV chunk (one of number, table, model or geometry):", 20 },
 	{ "chunk-bytes", KEY_CHUNK_BYTES, "N", 0, "Bytes of tensor data", 20 },
-	{ "chunk-table", KEY_CHUNK_TABLE, "FILE", 0, "Lines 'PATTERN BYTES': first match on the key wins", 20 },
+	{ "chunk-table", KEY_CHUNK_TABLE, "FILE", 0, "Lines 'PATTERN BYTES'; first match on a key wins", 20 },
 	{ "model-config", KEY_MODEL_CONFIG, "FILE", 0, "A model's config.json, with --chunk-tokens and --kv-dtype", 20 },
 	{ "chunk-tokens", KEY_CHUNK_TOKENS, "N", 0, "Tokens of a chunk (LMCache's chunk_size)", 20 },
 	{ "kv-dtype", KEY_KV_DTYPE, "TYPE", 0, "Type of a K/V element: bfloat16, half, float32, fp8_e4m3, ...", 20 },
@@ -69,11 +69,18 @@ static enum hfkv_status check_sources(const struct chunk_options *values, struct
 {
 	int sources = !!values->chunk_bytes + !!values->table_file + !!values->model_config_file + geometry_given(values);
 	if (sources == 0)
-		return fault_set(fault, HFKV_INVALID, "how large is a full KV chunk? Give --chunk-bytes, --chunk-table or "
-						      "--model-config with --chunk-tokens and --kv-dtype");
+		return fault_set(fault, HFKV_INVALID, "how large is a full KV chunk? Give --chunk-bytes, --chunk-table, or "
+						      "--chunk-tokens and --kv-dtype with --model-config or the --kv-... geometry");
 	if (sources > 1)
 		return fault_set(fault, HFKV_INVALID, "the full size comes from one place: give only one of --chunk-bytes, "
 						      "--chunk-table, --model-config and --kv-layers/-heads/-head-size");
+	if (values->tensor_parallel && !values->model_config_file)
+		return fault_set(fault, HFKV_INVALID, "--tensor-parallel goes with --model-config: --kv-heads are those of one rank");
+	if (values->geometry.kv_planes && !geometry_given(values))
+		return fault_set(fault, HFKV_INVALID, "--kv-planes goes with --kv-layers, --kv-heads and --kv-head-size");
+	if ((values->geometry.tokens || values->geometry.dtype) && (values->chunk_bytes || values->table_file))
+		return fault_set(fault, HFKV_INVALID, "--chunk-tokens and --kv-dtype go with --model-config or a geometry, not with "
+						      "--chunk-bytes or --chunk-table");
 	return HFKV_OK;
 }
 

@@ -32,7 +32,7 @@ static const struct argp_option kv_option_table[] = {
 	{ "config", 'c', "FILE", 0, "LMCache's YAML, or the JSON of an L2 adapter (a name that ends in .json)",
 	  0 },
 	{ "plugin", OPTION_PLUGIN, "NAME", 0, "Which of remote_storage_plugins (default: the first of ours)", 0 },
-	{ "timeout", OPTION_TIMEOUT, "S", 0, "The longest that an operation may take (default 30)", 0 },
+	{ "timeout", OPTION_TIMEOUT, "SECONDS", 0, "The longest that an operation may take (default: 30)", 0 },
 	{ "size", OPTION_SIZE, "BYTES", 0, "bench: bytes of a body (default: the full size, else 4M)", 1 },
 	{ "count", OPTION_COUNT, "N", 0, "bench: keys of a batch (default 32)", 1 },
 	{ "rounds", OPTION_ROUNDS, "N", 0, "bench: rounds (default 5)", 1 },
@@ -50,7 +50,7 @@ static error_t kv_parse(int key, char *argument, struct argp_state *state)
 		return 0;
 	case 'c': values->config_file = argument; return 0;
 	case OPTION_PLUGIN: values->plugin_name = argument; return 0;
-	case OPTION_TIMEOUT: return option_seconds(state, "--timeout", argument, &values->timeout_ms);
+	case OPTION_TIMEOUT: return option_seconds_above_0(state, "--timeout", argument, &values->timeout_ms);
 	case OPTION_SIZE: return option_bytes(state, "--size", argument, &values->bench_bytes);
 	case OPTION_COUNT: return option_number(state, "--count", argument, 1, 100000, &values->bench_keys);
 	case OPTION_ROUNDS: return option_number(state, "--rounds", argument, 1, 100000, &values->bench_rounds);

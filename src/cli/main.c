@@ -82,11 +82,16 @@ int main(int argc, char **argv)
 	cli_argp_prepare();
 	if (argc > 0 && is_mount_helper_name(argv[0]))
 		return run_mount_helper(argc, argv);
+	static char help[] = "--help";
 	if (argc < 2) {
 		print_help(stderr);
 		return CLI_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+	if (strcmp(argv[1], "help") == 0 && argc > 2) { /* hfkv help COMMAND */
+		argv[1] = argv[2];
+		argv[2] = help;
+		argc = 3;
+	} else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		print_help(stdout);
 		return CLI_DONE;
 	}

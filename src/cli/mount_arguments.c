@@ -48,10 +48,9 @@ static enum hfkv_status add_word(struct mount_arguments *arguments, const char *
 {
 	if (is_ignored(word))
 		return HFKV_OK;
-	if (strcmp(word, "ro") == 0)
-		word = "read-only";
+	bool read_only = strncmp(word, "ro", 2) == 0 && (word[2] == '\0' || word[2] == '=');
 	char *value = NULL;
-	if (asprintf(&value, "--%s", word) < 0)
+	if (asprintf(&value, "--%s%s", read_only ? "read-only" : "", word + (read_only ? 2 : 0)) < 0)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for options");
 	size_t length = strcspn(value + 2, "=");
 	for (size_t i = 2; i < 2 + length; i++)

@@ -101,7 +101,7 @@ static error_t parse_limit(int key, char *argument, struct argp_state *state)
 	case KEY_STAGING_BYTES: return option_bytes(state, "--staging-bytes", argument, &values->cache.staging_bytes);
 	case KEY_METADATA_TTL: return option_seconds(state, "--metadata-ttl", argument, &values->cache.metadata_ttl_ms);
 	case KEY_NEGATIVE_TTL: return option_seconds(state, "--negative-ttl", argument, &values->cache.negative_ttl_ms);
-	case KEY_TIMEOUT: return option_seconds(state, "--timeout", argument, &values->cache.timeout_ms);
+	case KEY_TIMEOUT: return option_seconds_above_0(state, "--timeout", argument, &values->cache.timeout_ms);
 	case KEY_DRAIN_TIMEOUT: return option_seconds(state, "--drain-timeout", argument, &values->drain_timeout_ms);
 	case KEY_UID: return parse_id(state, "--uid", argument, &values->session.uid);
 	case KEY_GID: return parse_id(state, "--gid", argument, &values->session.gid);
@@ -194,6 +194,8 @@ static enum hfkv_status derive(struct mount_options *options, struct fault *faul
 		status = make_names_absolute(options, fault);
 	if (status == HFKV_OK)
 		status = mountpoint_resolve(options->mountpoint_text, &options->mountpoint, fault);
+	if (status == HFKV_NOT_FOUND)
+		return fault_set(fault, status, "mountpoint '%s' does not exist: mkdir it first", options->mountpoint_text);
 	if (status != HFKV_OK)
 		return status;
 	if (asprintf(&options->source, "hf://buckets/%s%s%s", options->url.bucket, options->url.path[0] ? "/" : "",

@@ -46,7 +46,7 @@ enum hfkv_status mountpoint_resolve(const char *path, char **ret_path, struct fa
 	CLEANUP(free_pointer) char *resolved = dead ? resolve_through_parent(path) : realpath(path, NULL);
 	struct stat about;
 	if (!resolved && errno == ENOENT)
-		return fault_set(fault, HFKV_NOT_FOUND, "mountpoint '%s' does not exist: mkdir it first", path);
+		return fault_set(fault, HFKV_NOT_FOUND, "mountpoint '%s' does not exist", path);
 	if (!resolved)
 		return fault_set_errno(fault, errno, "mountpoint '%s'", path);
 	if (!dead && (stat(resolved, &about) != 0 || !S_ISDIR(about.st_mode)))

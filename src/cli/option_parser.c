@@ -44,27 +44,80 @@ const struct argp_option *option_find(const struct argp *argp, const char *name,
 	return NULL;
 }
 
-/* argp was told to print nothing, so it does not say what it disliked: look at the argument it stopped behind. */
-static int report_bad_argument(const struct argp *argp, const char *command, const char *argument)
+static const struct argp_option *option_find_letter(const struct argp *argp, int letter)
 {
-	if (strncmp(argument, "--", 2) != 0)
-		return cli_usage_error(command, "cannot take '%s'", argument);
+	for (const struct argp_option *option = argp->options; option && (option->name || option->key || option->doc);
+	     option++)
+		if (option->key == letter)
+			return option;
+	for (const struct argp_child *child = argp->children; child && child->argp; child++) {
+		const struct argp_option *found = option_find_letter(child->argp, letter);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static bool needs_value(const struct argp_option *option)
+{
+	return option->arg && !(option->flags & OPTION_ARG_OPTIONAL);
+}
+
+/* What is wrong with the long option `argument`, reported; 0: nothing. *ret_takes_next: its value is the next argument. */
+static int judge_long(const struct argp *argp, const char *command, const char *argument, const char *next,
+		      bool *ret_takes_next)
+{
 	const char *name = argument + 2;
 	size_t length = strcspn(name, "=");
 	const struct argp_option *option = option_find(argp, name, length);
 	if (!option)
 		return cli_usage_error(command, "no option '--%.*s'", (int)length, name);
-	if (name[length] == '=')
+	if (name[length] == '=' && !option->arg)
 		return cli_usage_error(command, "option '--%s' takes no value", option->name);
-	return cli_usage_error(command, "option '--%s' needs a value (%s)", option->name,
-			       option->arg ? option->arg : "VALUE");
+	*ret_takes_next = needs_value(option) && name[length] != '=';
+	return *ret_takes_next && !next ? cli_usage_error(command, "option '--%s' needs a value (%s)", option->name, option->arg) : 0;
+}
+
+/* The same for a word of one-letter options. */
+static int judge_letters(const struct argp *argp, const char *command, const char *argument, const char *next,
+			 bool *ret_takes_next)
+{
+	for (const char *letter = argument + 1; *letter; letter++) {
+		const struct argp_option *option = option_find_letter(argp, *letter);
+		if (!option)
+			return cli_usage_error(command, "no option '-%c'", *letter);
+		if (!option->arg)
+			continue;
+		*ret_takes_next = needs_value(option) && !letter[1];
+		return *ret_takes_next && !next ? cli_usage_error(command, "option '-%c' needs a value (%s)", *letter, option->arg) : 0;
+	}
+	return 0;
+}
+
+/* argp was told to print nothing, so it does not say what it disliked: look for the first option that cannot be right. */
+static int report_bad_argument(const struct argp *argp, int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (argv[i][0] != '-' || argv[i][1] == '\0')
+			continue;
+		bool takes_next = false;
+		int code = (argv[i][1] == '-' ? judge_long : judge_letters)(argp, argv[0], argv[i], argv[i + 1], &takes_next);
+		if (code != 0)
+			return code;
+		i += takes_next;
+	}
+	return cli_usage_error(argv[0], "cannot take these arguments");
 }
 
 static bool asks_for_help(int argc, char **argv)
 {
-	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+	static char help[] = "--help";
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "-h") == 0) /* argp knows -? only */
+			argv[i] = help;
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--usage") == 0 || strcmp(argv[i], "-?") == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -80,7 +133,7 @@ int options_parse(const struct argp *argp, int argc, char **argv, void *input)
 		return 0;
 	if (error == ALREADY_REPORTED)
 		return CLI_USAGE;
-	return report_bad_argument(argp, argv[0], argv[next > 1 && next <= argc ? next - 1 : argc - 1]);
+	return report_bad_argument(argp, argc, argv);
 }
 
 error_t option_number(const struct argp_state *state, const char *option, const char *text, uint64_t least, uint64_t most,
@@ -119,5 +172,17 @@ error_t option_seconds(const struct argp_state *state, const char *option, const
 	if (text[0] < '0' || text[0] > '9' || *end || !(value >= 0 && value <= SECONDS_MAX))
 		return option_error(state, "%s takes seconds from 0 to 1000000, not '%s'", option, text);
 	*ret_ms = (int64_t)(value * 1000 + 0.5);
+	return 0;
+}
+
+error_t option_seconds_above_0(const struct argp_state *state, const char *option, const char *text, int64_t *ret_ms)
+{
+	int64_t ms = 0;
+	error_t error = option_seconds(state, option, text, &ms);
+	if (error != 0)
+		return error;
+	if (ms == 0)
+		return option_error(state, "%s takes seconds above 0, not '%s'", option, text);
+	*ret_ms = ms;
 	return 0;
 }

@@ -29,6 +29,9 @@ MUST_CHECK error_t option_bytes(const struct argp_state *state, const char *opti
 MUST_CHECK error_t option_seconds(const struct argp_state *state, const char *option, const char *text,
 				  int64_t *ret_ms);
 
+MUST_CHECK error_t option_seconds_above_0(const struct argp_state *state, const char *option, const char *text,
+					  int64_t *ret_ms);
+
 /* The option called `name` (without dashes) in argp's own table or a child's; NULL when there is none. */
 const struct argp_option *option_find(const struct argp *argp, const char *name, size_t name_length);
 

@@ -52,6 +52,11 @@ def test_model_config_and_tensor_parallel(tmp_path, nested):
     (["--model-config", "/nonexistent", "--chunk-tokens", "256", "--kv-dtype", "half"], "/nonexistent"),
     ([*SAMPLE_GEOMETRY[:-1], "float13"], "float13"),
     ([*SAMPLE_GEOMETRY, "more"], "more"),
+    ([*SAMPLE_GEOMETRY, "--tensor-parallel", "2"], "--tensor-parallel"),
+    (["--chunk-bytes", "4096", "--tensor-parallel", "2"], "--tensor-parallel"),
+    (["--chunk-bytes", "4096", "--kv-planes", "1"], "--kv-planes"),
+    (["--chunk-bytes", "4096", "--chunk-tokens", "256"], "--chunk-tokens"),
+    (["--model-config", "/tmp", "--chunk-tokens", "256", "--kv-dtype", "half"], "directory"),
 ])
 def test_bad_input_is_one_line_that_names_it(options, named):
     result = chunk_size(*options)

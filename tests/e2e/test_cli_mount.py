@@ -82,7 +82,11 @@ def test_empty_prefix_mounts_and_takes_the_first_chunk(mount, server, bucket, ur
     ({"options": ["--layout", "tree"]}, ["kv or plain"]),
     ({"options": ["--commit", "later"]}, ["sync or writeback"]),
     ({"options": ["-o", "frobnicate=1"]}, ["frobnicate"]),
+    ({"options": ["-o", "ro=1"]}, ["--read-only", "no value"]),
     ({"options": ["--umask", "9"]}, ["--umask"]),
+    ({"options": ["--timeout", "0"]}, ["--timeout", "above 0"]),
+    ({"options": ["--tmp-dir", "/abs"]}, ["tmp dir", "'/abs'"]),
+    ({"options": ["--tmp-dir", "a/../b"]}, ["tmp dir", "'a/../b'"]),
     ({"options": ["--chunk-table", "/nonexistent"]}, ["one of"]),
 ])
 def test_start_errors_are_one_line(background, url, change, words, foreground):
@@ -101,6 +105,9 @@ def test_mountpoint_errors(server, url, work):
     for mountpoint, word in [(work / "absent", "mkdir"), (work / "file", "not a directory")]:
         result = run(["mount", url, mountpoint, *KV], server.environment())
         assert result.code != 0 and word in result.err and result.err.count("\n") == 1
+    for command in ["umount", "status"]:
+        result = run([command, work / "absent"], server.environment())
+        assert result.code == 3 and "does not exist" in result.err and "mkdir" not in result.err
 
 
 def test_mountpoint_that_is_not_empty_is_fine(mount, url, work):
