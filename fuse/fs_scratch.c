@@ -136,13 +136,15 @@ void fs_scratch_cancel_expiry(struct fs_session *session, struct fs_inode *inode
 		inode_table_unref(session->inodes, inode);
 }
 
-/* Whether the inode leaves the list; *ret_ends: because its time has come. */
+/* Whether the inode leaves the list; *ret_ends: because its time has come. One that was opened before its last close was
+ * noted leaves too: its next close puts it on again. */
 static bool leaves_list(struct fs_inode *inode, int64_t now_ms, int64_t *next_at_ms, bool *ret_ends)
 {
 	SCOPED_LOCK(&inode->mutex);
 	int64_t at_ms = inode->file.expires_at_ms;
-	*ret_ends = at_ms != 0 && at_ms <= now_ms && inode->file.opens == 0;
-	if (at_ms == 0 || *ret_ends) {
+	bool due = at_ms != 0 && at_ms <= now_ms;
+	*ret_ends = due && inode->file.opens == 0;
+	if (at_ms == 0 || due) {
 		inode->file.expires_at_ms = 0;
 		return true;
 	}
