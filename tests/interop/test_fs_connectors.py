@@ -1,6 +1,8 @@
 """Our fs connector and LMCache's FSConnector on the same directories: each reads what the other wrote."""
 
 import pytest
+import torch
+from lmcache.v1.memory_management import MemoryFormat
 
 from in_process import ours
 
@@ -23,9 +25,9 @@ def paths(request, work):
     return directories
 
 
-def open_both(engine, paths, named):
+def open_both(engine, paths, named, **own):
     base_path = ", ".join(map(str, paths))
-    lm = engine({"fs.theirs": {"base_path": base_path}, **ours({"hfkv_fs.ours": {"base_path": base_path}})}, **named)
+    lm = engine({"fs.theirs": {"base_path": base_path}, **ours({"hfkv_fs.ours": {"base_path": base_path, **own}})}, **named)
     mine, theirs = lm.connector("hfkv_fs.ours"), lm.connector("fs.theirs")
     assert type(mine.getWrappedConnector()).__module__.startswith("hfkv.")
     assert type(theirs.getWrappedConnector()).__module__.startswith("lmcache.")
@@ -50,6 +52,57 @@ def test_each_reads_what_the_other_wrote(engine, paths, named):
     listed = {name.replace("-SEP-", "/") for name in lm.run(theirs.list())}
     assert set(lm.run(mine.list())) == listed == {key.to_string() for key in keys}
     assert not list(path for directory in paths for path in directory.rglob("*.tmp*") if path.is_file())
+
+
+def exchange(lm, mine, theirs, chunks):
+    """`chunks` are (key, shape, format): written by each in turn, read by both as LMCache reads what it wrote itself."""
+    for number, (key, shape, form) in enumerate(chunks):
+        obj = lm.memory.allocate([shape], lm.metadata.get_dtypes(), form, busy_loop=False)
+        body = lm.body(number, shape.numel() * obj.get_dtype().itemsize)
+        obj.byte_array.cast("B")[:] = body
+        lm.run((theirs if number % 2 else mine).put(key, obj))  # gives the reference back
+        expected = lm.run(theirs.get(key))
+        loaded = lm.run(mine.get(key))
+        assert lm.run(mine.exists(key)) and lm.run(theirs.exists(key))
+        for each in (expected, loaded):
+            assert bytes(each.byte_array) == body and each.tensor.shape == shape
+        assert (loaded.get_shapes(), loaded.get_dtypes(), loaded.get_memory_format()) == \
+            (expected.get_shapes(), expected.get_dtypes(), expected.get_memory_format())
+        expected.ref_count_down()
+        loaded.ref_count_down()
+    assert set(lm.run(mine.list())) == {key.to_string() for key, _shape, _form in chunks}
+    assert lm.memory_in_use() == 0
+
+
+@pytest.mark.parametrize("meta", [True, False], ids=["meta", "plain"])
+def test_chunks_that_are_not_full(engine, paths, meta):
+    """full_chunks: false follows LMCache: the last tokens of a prompt go round in their shape."""
+    lm, mine, theirs = open_both(engine, paths, {"save_chunk_meta": meta, "save_unfull_chunk": True}, full_chunks=False)
+    chunks = [(lm.key(tokens), lm.metadata.get_shapes(tokens)[0], MemoryFormat.KV_2LTD) for tokens in (1, 5, 15, 16, 7, 3)]
+    exchange(lm, mine, theirs, chunks)
+
+
+def test_layers(engine, paths):
+    """use_layerwise (with full_chunks: false): a chunk a layer, in a format of its own, that the header tells."""
+    lm, mine, theirs = open_both(engine, paths, {"use_layerwise": True}, full_chunks=False)
+    planes, layers, tokens, hidden = lm.metadata.get_shapes()[0]
+    chunks = [(key, torch.Size((tokens, planes, hidden)), MemoryFormat.KV_T2D)
+              for number in (1, -2) for key in lm.key(number).split_layers(layers)]
+    exchange(lm, mine, theirs, chunks)
+
+
+def test_a_header_that_cannot_be_right_is_a_miss(engine, paths):
+    lm, mine, theirs = open_both(engine, paths, {"save_chunk_meta": True})
+    keys = [lm.key(number) for number in (3, 6, 9)]
+    for seed, key in enumerate(keys):
+        lm.put(theirs, key, seed)
+    for number, at in ((6, 8), (9, 12)):  # the type code, a dimension
+        (file,) = [path for directory in paths for path in directory.glob(f"*@{number:x}@*.data")]
+        body = bytearray(file.read_bytes())
+        body[at:at + 4] = (0x7777).to_bytes(4, "little")
+        file.write_bytes(body)
+    assert lm.batched_get(mine, keys) == [lm.body(0), None, None]
+    assert lm.memory_in_use() == 0
 
 
 def test_same_names_and_same_directories(engine, paths):

@@ -206,16 +206,15 @@ class HfkvConnector(RemoteConnector):
                     results[index] = self._fit(obj, headers and headers[position], sizes[position])
                 else:
                     obj.ref_count_down()
-            except ValueError as error:
-                logger.warning("%s: get: %s", self._name, error)
+            except (ValueError, KeyError) as error:  # LMCache's, of a header that cannot be right
+                logger.warning("%s: get: a chunk that is none: %r", self._name, error)
                 obj.ref_count_down()
 
     def _fit(self, obj, header, size):
-        """A chunk that is not full (full_chunks: false) gets the shape that its header or its size tells."""
+        """`obj` holds `size` bytes. What they are, the header tells; without one, a chunk that is not full gets the shape that
+        its size tells (full_chunks: false)."""
         if header:
-            metadata = RemoteMetadata.deserialize(header)
-            if metadata.length != size:
-                raise ValueError(f"the header says {metadata.length} bytes, the file has {size}")
+            return narrowed(obj, RemoteMetadata.deserialize(header), size)
         if size == self.full_chunk_size_bytes:
             return obj
         return self.reshape_partial_chunk(obj, size)
@@ -255,6 +254,19 @@ class HfkvConnector(RemoteConnector):
         waiting, self._waiting = self._waiting, {}
         for future, count in waiting.values():
             future.set_result((_hfkv.CANCELLED, bytes([_hfkv.CANCELLED]) * count, [0] * count, bytes(count), None, "closed"))
+
+
+def narrowed(obj, metadata, size):
+    """`obj` as if LMCache had allocated it for this header; a layer, or the last tokens of a prompt, are less than it has."""
+    ends = [0]
+    for shape, dtype in zip(metadata.shapes, metadata.dtypes, strict=True):
+        ends.append(ends[-1] + shape.numel() * dtype.itemsize)
+    if metadata.length != size or ends[-1] != size:
+        raise ValueError(f"its header says {metadata.length} bytes in shapes of {ends[-1]}, it has {size}")
+    obj.meta.shapes, obj.meta.dtypes, obj.meta.fmt = metadata.shapes, metadata.dtypes, metadata.fmt
+    obj.meta.shape, obj.meta.dtype = metadata.shapes[0], metadata.dtypes[0]
+    obj.raw_data, obj.group_prefix_sum = obj.raw_data[:size], ends
+    return obj
 
 
 def release(objects):
