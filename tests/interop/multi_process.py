@@ -29,8 +29,10 @@ def body(seed, size=16384):
 
 
 def memory(size, content=None):
-    """A MemoryObj of `size` bytes."""
-    tensor = torch.empty(size, dtype=torch.uint8)
+    """A MemoryObj of `size` bytes, aligned to pages as LMCache's own are."""
+    whole = torch.empty(size + 4096, dtype=torch.uint8)
+    start = -whole.data_ptr() % 4096
+    tensor = whole[start:start + size]
     if content is not None:
         tensor.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
     else:

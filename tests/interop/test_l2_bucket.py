@@ -126,6 +126,16 @@ def test_listing_in_pages(adapter):
             adapter.adapter.list_l2_keys(**wrong)
 
 
+def test_what_lmcache_stored_is_listed_and_counted_after_a_start(l2, theirs, bucket, staging):
+    assert theirs.store({each: body(number) for number, each in enumerate(KEYS)})
+    adapter = l2(plugin("BucketL2Adapter", params(bucket, staging, max_capacity_gb=1))).adapter
+    page = adapter.list_l2_keys()
+    assert {entry.key.to_object_key(): entry.size_bytes for entry in page.entries} == dict.fromkeys(KEYS, 16384)
+    usage = adapter.get_usage()
+    assert usage.total_bytes_used == len(KEYS) * 16384
+    assert dict(usage.bytes_by_cache_salt) == {"": (len(KEYS) - 2) * 16384, "tenant-a": 16384, "tenant b#?%": 16384}
+
+
 def test_status(adapter):
     assert adapter.store({key(1): body(1)})
     status = adapter.adapter.report_status()

@@ -5,7 +5,8 @@ import pytest
 from multi_process import body, key, plugin
 
 SIZE = 16384
-KEYS = [key(1), key(2, group=3), key(3, rank=0xFFFFFFFF), key(4, salt="tenant-a"), key(5, model="single")]
+KEYS = [key(1), key(2, group=3), key(3, rank=0xFFFFFFFF), key(4, salt="tenant-a"), key(5, model="single"),
+        key(6, group=2, salt="tenant b#?%"), key(7, rank=0)]
 BODIES = {each: body(number) for number, each in enumerate(KEYS)}
 
 
@@ -58,15 +59,45 @@ def test_lmcache_adapter_on_our_mount(l2, mount, bucket, server, theirs):
 
 
 @pytest.mark.needs_hfkv
+@pytest.mark.parametrize("ours", ["plugin", "native_plugin"])
 @pytest.mark.parametrize("theirs", ["fs", "fs_native"])
-def test_their_adapter_on_the_mount_and_ours_on_the_bucket(l2, mount, bucket, staging, theirs):
+def test_their_adapter_on_the_mount_and_ours_on_the_bucket(l2, mount, bucket, staging, theirs, ours):
     mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)
     on_mount = l2(fs_document(theirs, mounted.path))
-    on_bucket = l2(plugin("BucketL2Adapter", {"bucket_handle": f"hf://buckets/{bucket}/kv",
-                                              "download_tmp_dir": str(staging), "metadata_cache_ttl_secs": 0}))
+    name = {"plugin": "BucketL2Adapter", "native_plugin": "BucketNativeClient"}[ours]
+    on_bucket = l2(plugin(name, {"bucket_handle": f"hf://buckets/{bucket}/kv", "download_tmp_dir": str(staging),
+                                 "metadata_cache_ttl_secs": 0}, ours))
     half = len(KEYS) // 2
     assert on_mount.store({each: BODIES[each] for each in KEYS[:half]})
     assert on_bucket.store({each: BODIES[each] for each in KEYS[half:]})
     for adapter in (on_bucket, on_mount):
         assert adapter.lookup(KEYS) == [True] * len(KEYS)
         assert adapter.load(KEYS) == list(BODIES.values())
+
+
+@pytest.mark.parametrize("given", [{"relative_tmp_dir": "tmp"}, {"read_ahead_size": 4096}, {"use_odirect": True}],
+                         ids=["tmp_dir", "read_ahead", "odirect"])
+@pytest.mark.parametrize("theirs", ["fs", "fs_native"])
+def test_settings_of_lmcache_adapters_on_our_mount(l2, mount, bucket, server, theirs, given):
+    mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE, "--tmp-dir", "tmp")
+    document = {**fs_document(theirs, mounted.path), **given}
+    assert l2(document).store(BODIES)
+    assert len(server.object_paths(bucket)) == len(KEYS)
+    again = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE, "--tmp-dir", "tmp")
+    reader = l2({**document, "base_path": str(again.path)})
+    assert reader.lookup([*KEYS, key(0x99)]) == [True] * len(KEYS) + [False]
+    assert reader.load(KEYS) == list(BODIES.values())
+    reader.adapter.delete(KEYS)
+    assert reader.lookup(KEYS) == [False] * len(KEYS)
+    assert server.object_paths(bucket) == []
+
+
+@pytest.mark.parametrize("theirs", ["fs", "fs_native"])
+@pytest.mark.parametrize("size", [SIZE // 2, SIZE * 2])
+def test_a_wrong_size_on_our_mount_fails_and_leaves_nothing(l2, mount, bucket, server, theirs, size):
+    mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)
+    adapter = l2(fs_document(theirs, mounted.path))
+    assert not adapter.store({KEYS[0]: body(1, size)})
+    assert adapter.lookup([KEYS[0]]) == [False]
+    assert server.object_paths(bucket) == []
+    assert not list(mounted.path.glob("*.data"))
