@@ -17,12 +17,16 @@
 
 extern char **environ;
 
+static bool is_dead_answer(int error)
+{
+	return error == ENOTCONN || error == ECONNABORTED;
+}
+
 /* The kernel may still hold a dead mount's attributes and answer stat(2) from them: have the daemon asked. */
 bool mountpoint_is_dead(const char *path)
 {
 	struct statx about;
-	return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_TYPE, &about) != 0 &&
-	       (errno == ENOTCONN || errno == ECONNABORTED);
+	return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_TYPE, &about) != 0 && is_dead_answer(errno);
 }
 
 /* The daemon of a dead mount cannot answer for its root: resolve what lies above it. */
@@ -42,14 +46,16 @@ static char *resolve_through_parent(const char *path)
 
 enum hfkv_status mountpoint_resolve(const char *path, char **ret_path, struct fault *fault)
 {
-	bool dead = mountpoint_is_dead(path);
-	CLEANUP(free_pointer) char *resolved = dead ? resolve_through_parent(path) : realpath(path, NULL);
+	/* Asks no daemon that need not be asked: `status` must neither wait for one nor show in its counters. */
+	CLEANUP(free_pointer) char *resolved = realpath(path, NULL);
+	if (!resolved && is_dead_answer(errno))
+		resolved = resolve_through_parent(path);
 	struct stat about;
 	if (!resolved && errno == ENOENT)
 		return fault_set(fault, HFKV_NOT_FOUND, "mountpoint '%s' does not exist", path);
 	if (!resolved)
 		return fault_set_errno(fault, errno, "mountpoint '%s'", path);
-	if (!dead && (stat(resolved, &about) != 0 || !S_ISDIR(about.st_mode)))
+	if (stat(resolved, &about) != 0 ? !is_dead_answer(errno) : !S_ISDIR(about.st_mode))
 		return fault_set(fault, HFKV_INVALID, "mountpoint '%s' is not a directory", path);
 	*ret_path = TAKE_PTR(resolved);
 	return HFKV_OK;
