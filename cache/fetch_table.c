@@ -1,5 +1,7 @@
 #include "cache/fetch_table.h"
 
+#include "common/file_io.h"
+
 #include <uthash.h>
 
 /* One download under way. Freed by the last of the asker who runs it and those who wait. */
@@ -155,33 +157,6 @@ static enum hfkv_status download_to_staging(struct fetch_table *table, const str
 	return HFKV_OK;
 }
 
-static bool write_whole(int fd, const uint8_t *bytes, uint64_t length)
-{
-	for (uint64_t done = 0; done < length;) {
-		ssize_t count = pwrite(fd, bytes + done, length - done, (off_t)done);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return false;
-		done += (uint64_t)count;
-	}
-	return true;
-}
-
-/* Reads the whole file; false when it is shorter or cannot be read. */
-static bool read_whole(int fd, uint8_t *into, uint64_t length)
-{
-	for (uint64_t done = 0; done < length;) {
-		ssize_t count = pread(fd, into + done, length - done, (off_t)done);
-		if (count < 0 && errno == EINTR)
-			continue;
-		if (count <= 0)
-			return false;
-		done += (uint64_t)count;
-	}
-	return true;
-}
-
 /* A staged copy of bytes that were downloaded into memory, for those who came to wait for them. NULL when staging
  * has no room: they then download for themselves. */
 static struct staged_file *stage_copy(struct fetch_table *table, const struct object_info *info,
@@ -190,7 +165,7 @@ static struct staged_file *stage_copy(struct fetch_table *table, const struct ob
 	CLEANUP(staged_file_unrefp) struct staged_file *body = NULL;
 	if (staging_area_new_body(table->staging, STAGING_FOR_READ, info->size_bytes, &body, NULL) != HFKV_OK)
 		return NULL;
-	if (!write_whole(staged_file_fd(body), bytes, info->size_bytes))
+	if (!file_io_write_at(staged_file_fd(body), bytes, info->size_bytes, 0))
 		return NULL;
 	staging_area_publish(table->staging, body, &info->hash);
 	return TAKE_PTR(body);
@@ -255,7 +230,7 @@ enum hfkv_status fetch_table_stage(struct fetch_table *table, const struct objec
 
 static enum hfkv_status copy_out(struct staged_file *file, uint8_t *into, uint64_t length, struct fault *fault)
 {
-	if (read_whole(staged_file_fd(file), into, length))
+	if (file_io_read_at(staged_file_fd(file), into, length, 0) == (int64_t)length)
 		return HFKV_OK;
 	return fault_set(fault, HFKV_IO, "a staged file of %llu bytes cannot be read", (unsigned long long)length);
 }

@@ -1,6 +1,7 @@
 #include "backend/cas/source_cutter.h"
 
 #include "backend/xet/xet_limits.h"
+#include "common/file_io.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,46 +22,25 @@ void source_cutter_begin(struct source_cutter *cutter, const struct upload_sourc
 	*cutter = (struct source_cutter){ .source = source, .window = cutter->window };
 }
 
-/* Up to `length` bytes; at least one. */
-static enum hfkv_status read_some(const struct upload_source *source, uint64_t offset, void *buffer, size_t length,
-				  size_t *ret_length, struct fault *fault)
-{
-	ssize_t got;
-	do
-		got = pread(source->fd, buffer, length, (off_t)offset);
-	while (got < 0 && errno == EINTR);
-	if (got < 0)
-		return fault_set_errno(fault, errno, "reading '%s'", source->name);
-	if (got == 0)
-		return fault_set(fault, HFKV_CHANGED, "'%s' became shorter while it was uploaded", source->name);
-	*ret_length = (size_t)got;
-	return HFKV_OK;
-}
-
 enum hfkv_status upload_source_read(const struct upload_source *source, uint64_t offset, void *buffer,
 				    size_t length, struct fault *fault)
 {
-	uint8_t *at = buffer;
 	if (source->memory) {
-		memcpy(at, source->memory + offset, length);
+		memcpy(buffer, source->memory + offset, length);
 		return HFKV_OK;
 	}
-	while (length > 0) {
-		size_t got = 0;
-		enum hfkv_status status = read_some(source, offset, at, length, &got, fault);
-		if (status != HFKV_OK)
-			return status;
-		at += got;
-		offset += got;
-		length -= got;
-	}
+	int64_t got = file_io_read_at(source->fd, buffer, length, offset);
+	if (got < 0)
+		return fault_set_errno(fault, errno, "reading '%s'", source->name);
+	if ((uint64_t)got < length)
+		return fault_set(fault, HFKV_CHANGED, "'%s' became shorter while it was uploaded", source->name);
 	return HFKV_OK;
 }
 
 /* More bytes of the file behind the open chunk. There is something left to read. */
 static enum hfkv_status fill_window(struct source_cutter *cutter, struct fault *fault)
 {
-	size_t open = cutter->filled - cutter->start, got = 0;
+	size_t open = cutter->filled - cutter->start;
 	uint64_t offset = cutter->chunk_offset + open, left = cutter->source->size_bytes - offset;
 	if (!cutter->window)
 		cutter->window = malloc(WINDOW_BYTES);
@@ -69,10 +49,9 @@ static enum hfkv_status fill_window(struct source_cutter *cutter, struct fault *
 	memmove(cutter->window, cutter->window + cutter->start, open);
 	cutter->scanned -= cutter->start;
 	cutter->start = 0;
-	size_t room = WINDOW_BYTES - open;
-	enum hfkv_status status = read_some(cutter->source, offset, cutter->window + open,
-					    left < room ? (size_t)left : room, &got, fault);
-	cutter->filled = open + got;
+	size_t wanted = left < WINDOW_BYTES - open ? (size_t)left : WINDOW_BYTES - open;
+	enum hfkv_status status = upload_source_read(cutter->source, offset, cutter->window + open, wanted, fault);
+	cutter->filled = status == HFKV_OK ? open + wanted : open;
 	return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "backend/xet/merkle_hash.h"
 #include "backend/xet/xorb_reader.h"
+#include "common/file_io.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -59,23 +60,6 @@ static enum xorb_chunk_wish want_chunk(void *context, uint32_t index, uint32_t r
 	return XORB_CHUNK_HERE;
 }
 
-static enum hfkv_status write_all(const struct fetch_target *target, const uint8_t *bytes, size_t length,
-				  uint64_t position, struct fault *fault)
-{
-	while (length > 0) {
-		ssize_t wrote = pwrite(target->fd, bytes, length, (off_t)(target->fd_offset + position));
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return fault_set_errno(fault, wrote < 0 ? errno : EIO, "writing %zu bytes of the file",
-					       length);
-		bytes += wrote;
-		length -= (size_t)wrote;
-		position += (uint64_t)wrote;
-	}
-	return HFKV_OK;
-}
-
 /* Puts the part of a chunk that lies inside the asked range where it belongs. */
 static enum hfkv_status deliver(const struct fetch_target *target, const uint8_t *bytes, uint32_t raw_bytes,
 				int64_t position, struct fault *fault)
@@ -87,7 +71,9 @@ static enum hfkv_status deliver(const struct fetch_target *target, const uint8_t
 	if (length > target->length_bytes - start)
 		length = target->length_bytes - start;
 	if (!target->memory)
-		return write_all(target, bytes + skip, length, start, fault);
+		return file_io_write_at(target->fd, bytes + skip, length, target->fd_offset + start)
+			   ? HFKV_OK
+			   : fault_set_errno(fault, errno, "writing %" PRIu64 " bytes of the file", length);
 	if (target->memory + start != bytes + skip)
 		memcpy(target->memory + start, bytes + skip, length);
 	return HFKV_OK;

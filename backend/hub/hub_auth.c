@@ -1,5 +1,7 @@
 #include "backend/hub/hub_auth.h"
 
+#include "common/file_io.h"
+
 #include <ctype.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -50,21 +52,10 @@ static enum hfkv_status from_environment(const char *name, struct found_token *f
 }
 
 /* Reads at most the limit; the buffer is wiped by the caller. */
-static ssize_t read_file(const char *path, char *buffer, size_t room)
+static int64_t read_file(const char *path, char *buffer, size_t room)
 {
 	CLEANUP(close_fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
-	while (fd >= 0 && have < room) {
-		ssize_t got = read(fd, buffer + have, room - have);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return (ssize_t)have;
-		have += (size_t)got;
-	}
-	return fd < 0 ? -1 : (ssize_t)have;
+	return fd < 0 ? -1 : file_io_read(fd, buffer, room);
 }
 
 /* A file that must be there, or (may_lack) need not. */
@@ -74,7 +65,7 @@ static enum hfkv_status from_file(const char *path, bool may_lack, struct found_
 	char *buffer = malloc(HUB_TOKEN_FILE_MAX_BYTES + 1);
 	if (!buffer)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for a token");
-	ssize_t length = read_file(path, buffer, HUB_TOKEN_FILE_MAX_BYTES + 1);
+	int64_t length = read_file(path, buffer, HUB_TOKEN_FILE_MAX_BYTES + 1);
 	enum hfkv_status status;
 	if (length < 0)
 		status = may_lack
@@ -84,8 +75,7 @@ static enum hfkv_status from_file(const char *path, bool may_lack, struct found_
 		status = fault_set(fault, HFKV_INVALID, "token file '%s' is longer than a token can be", path);
 	else
 		status = secret_from_text(buffer, (size_t)length, &found->token, found->origin, fault);
-	if (length > 0)
-		explicit_bzero(buffer, (size_t)length);
+	explicit_bzero(buffer, HUB_TOKEN_FILE_MAX_BYTES + 1);
 	free(buffer);
 	return status;
 }

@@ -6,6 +6,8 @@
  */
 #include "backend/local_server/blob_store.h"
 
+#include "common/file_io.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -121,17 +123,9 @@ enum hfkv_status blob_writer_new(struct blob_store *store, struct blob_writer **
 enum hfkv_status blob_writer_append(struct blob_writer *writer, const void *bytes, size_t length,
 				    struct fault *fault)
 {
-	const char *at = bytes;
-	while (length > 0) {
-		ssize_t written = write(writer->fd, at, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return fault_set_errno(fault, errno, "blob store: cannot write");
-		at += written;
-		length -= (size_t)written;
-		writer->written_bytes += (uint64_t)written;
-	}
+	if (!file_io_write(writer->fd, bytes, length))
+		return fault_set_errno(fault, errno, "blob store: cannot write");
+	writer->written_bytes += length;
 	uint64_t waiting = writer->written_bytes - writer->handed_over_bytes;
 	if (writer->store->durable && waiting >= EARLY_WRITE_BYTES) {
 		/* Only a hint: whatever it does not manage, the sync at commit does. */
@@ -218,20 +212,11 @@ enum hfkv_status blob_reader_open(struct blob_store *store, const struct content
 enum hfkv_status blob_reader_read(struct blob_reader *reader, uint64_t offset, void *bytes, size_t length,
 				  struct fault *fault)
 {
-	char *at = bytes;
-	while (length > 0) {
-		ssize_t got = pread(reader->fd, at, length, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return fault_set_errno(fault, errno, "blob store: cannot read");
-		if (got == 0)
-			return fault_set(fault, HFKV_CORRUPT,
-					 "blob store: a blob is shorter than its catalog entry");
-		at += got;
-		offset += (uint64_t)got;
-		length -= (size_t)got;
-	}
+	int64_t got = file_io_read_at(reader->fd, bytes, length, offset);
+	if (got < 0)
+		return fault_set_errno(fault, errno, "blob store: cannot read");
+	if ((uint64_t)got < length)
+		return fault_set(fault, HFKV_CORRUPT, "blob store: a blob is shorter than its catalog entry");
 	return HFKV_OK;
 }
 

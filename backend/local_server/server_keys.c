@@ -1,5 +1,7 @@
 #include "backend/local_server/server_keys.h"
 
+#include "common/file_io.h"
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -29,10 +31,8 @@ static void to_hex(const uint8_t *bytes, size_t length, char *text)
 
 static enum hfkv_status write_whole(int fd, const char *text, struct fault *fault)
 {
-	size_t length = strlen(text);
-	ssize_t written = write(fd, text, length);
-	if (written != (ssize_t)length || fsync(fd) < 0)
-		return fault_set_errno(fault, written < 0 ? errno : EIO, "cannot write a key file");
+	if (!file_io_write(fd, text, strlen(text)) || fsync(fd) < 0)
+		return fault_set_errno(fault, errno, "cannot write a key file");
 	return HFKV_OK;
 }
 

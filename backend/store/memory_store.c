@@ -3,6 +3,7 @@
 #include "backend/store/object_store_class.h"
 #include "common/byte_buf.h"
 #include "common/cleanup.h"
+#include "common/file_io.h"
 
 #include <openssl/sha.h>
 #include <string.h>
@@ -189,22 +190,6 @@ static enum hfkv_status memory_list(struct object_store *base, const char *direc
 	return status;
 }
 
-static enum hfkv_status write_all(int fd, const uint8_t *bytes, uint64_t length, uint64_t offset,
-				  struct fault *fault)
-{
-	while (length > 0) {
-		ssize_t written = pwrite(fd, bytes, length, (off_t)offset);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return fault_set_errno(fault, written < 0 ? errno : EIO, "writing what was read");
-		bytes += written;
-		length -= (uint64_t)written;
-		offset += (uint64_t)written;
-	}
-	return HFKV_OK;
-}
-
 static enum hfkv_status memory_read(struct object_store *base, const struct object_read *read, uint64_t *ret_bytes,
 				    struct deadline deadline, struct fault *fault)
 {
@@ -223,9 +208,8 @@ static enum hfkv_status memory_read(struct object_store *base, const struct obje
 		return HFKV_NOT_FOUND;
 	if (read->sink->memory)
 		memcpy(read->sink->memory, bytes + read->offset, read->length_bytes);
-	else
-		status = write_all(read->sink->fd, bytes + read->offset, read->length_bytes, read->sink->fd_offset,
-				   fault);
+	else if (!file_io_write_at(read->sink->fd, bytes + read->offset, read->length_bytes, read->sink->fd_offset))
+		status = fault_set_errno(fault, errno, "writing what was read");
 	if (status == HFKV_OK && read->progress && !read->progress(read->progress_context, read->length_bytes))
 		status = fault_set(fault, HFKV_CANCELLED, "the read was given up");
 	if (status == HFKV_OK)
@@ -242,17 +226,12 @@ static enum hfkv_status read_source(const struct object_source *source, uint8_t 
 				 (unsigned long long)source->size_bytes);
 	if (source->memory)
 		memcpy(bytes, source->memory, source->size_bytes);
-	for (uint64_t have = 0; !source->memory && have < source->size_bytes;) {
-		ssize_t got = pread(source->fd, bytes + have, source->size_bytes - have, (off_t)have);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return fault_set_errno(fault, errno, "reading an object's source");
-		if (got == 0)
-			return fault_set(fault, HFKV_CHANGED,
-					 "an object's source became shorter while it was read");
-		have += (uint64_t)got;
-	}
+	int64_t got = source->memory ? (int64_t)source->size_bytes
+				     : file_io_read_at(source->fd, bytes, source->size_bytes, 0);
+	if (got < 0)
+		return fault_set_errno(fault, errno, "reading an object's source");
+	if ((uint64_t)got < source->size_bytes)
+		return fault_set(fault, HFKV_CHANGED, "an object's source became shorter while it was read");
 	*ret_bytes = TAKE_PTR(bytes);
 	return HFKV_OK;
 }

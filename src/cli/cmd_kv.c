@@ -1,6 +1,7 @@
 /*
  * hfkv kv: the LMCache connectors without Python, from an LMCache YAML file or an L2 adapter's JSON.
  */
+#include "common/file_io.h"
 #include "src/cli/chunk_options.h"
 #include "src/cli/commands.h"
 #include "src/cli/kv_bench.h"
@@ -152,15 +153,9 @@ static int kv_put(struct hfkv_connector *connector, const struct kv_options *opt
 	if (!body)
 		return cli_fail(fault_set(&fault, HFKV_NO_MEMORY, "no memory for '%s'", options->arguments[1]),
 				&fault);
-	for (uint64_t at = 0; at < source.size_bytes;) {
-		ssize_t got = pread(fd, body + at, source.size_bytes - at, (off_t)at);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return cli_fail(fault_set_errno(&fault, got ? errno : EIO, "'%s'", options->arguments[1]),
-					&fault);
-		at += (uint64_t)got;
-	}
+	int64_t got = file_io_read_at(fd, body, source.size_bytes, 0);
+	if (got < 0 || (uint64_t)got < source.size_bytes)
+		return cli_fail(fault_set_errno(&fault, got < 0 ? errno : EIO, "'%s'", options->arguments[1]), &fault);
 	struct hfkv_item item = { .key = options->arguments[0], .data = body, .length = source.size_bytes };
 	status = hfkv_connector_run(connector, HFKV_OP_PUT, &item, 1, 0, &error);
 	return status == HFKV_OK ? CLI_DONE : fail_with(status, &error);
@@ -177,12 +172,8 @@ static int save_body(const char *name, const uint8_t *body, uint64_t length)
 	struct fault fault = FAULT_NONE;
 	CLEANUP(local_target_done) struct local_target target = { .fd = -1, .stream_fd = -1 };
 	enum hfkv_status status = local_target_open(name, &target, &fault);
-	for (uint64_t at = 0; status == HFKV_OK && at < length;) {
-		ssize_t put = pwrite(target.fd, body + at, length - at, (off_t)(target.offset + at));
-		if (put < 0 && errno != EINTR)
-			status = fault_set_errno(&fault, errno, "'%s'", name);
-		at += put > 0 ? (uint64_t)put : 0;
-	}
+	if (status == HFKV_OK && !file_io_write_at(target.fd, body, length, target.offset))
+		status = fault_set_errno(&fault, errno, "'%s'", name);
 	if (status == HFKV_OK)
 		status = local_target_commit(&target, length, &fault);
 	return status == HFKV_OK ? CLI_DONE : cli_fail(status, &fault);

@@ -1,5 +1,7 @@
 #include "src/cli/local_file.h"
 
+#include "common/file_io.h"
+
 #include <fcntl.h>
 #include <libgen.h>
 #include <string.h>
@@ -22,20 +24,6 @@ static enum hfkv_status open_spool(int *ret_fd, struct fault *fault)
 	return HFKV_OK;
 }
 
-static enum hfkv_status write_all(int fd, const char *bytes, size_t length, const char *name, struct fault *fault)
-{
-	while (length > 0) {
-		ssize_t written = write(fd, bytes, length);
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return fault_set_errno(fault, errno, "cannot write '%s'", name);
-		bytes += written;
-		length -= (size_t)written;
-	}
-	return HFKV_OK;
-}
-
 /* From the start of `from`, or from where a stream stands, to where `to` stands. */
 static enum hfkv_status copy_stream(int from, int to, const char *name, uint64_t *ret_bytes, struct fault *fault)
 {
@@ -51,9 +39,8 @@ static enum hfkv_status copy_stream(int from, int to, const char *name, uint64_t
 			return fault_set_errno(fault, errno, "cannot read '%s'", name);
 		if (got == 0)
 			break;
-		enum hfkv_status status = write_all(to, buffer, (size_t)got, name, fault);
-		if (status != HFKV_OK)
-			return status;
+		if (!file_io_write(to, buffer, (uint64_t)got))
+			return fault_set_errno(fault, errno, "cannot write '%s'", name);
 		total += (uint64_t)got;
 	}
 	*ret_bytes = total;

@@ -1,6 +1,7 @@
 #include "src/connector/settings_document.h"
 
 #include "common/cleanup.h"
+#include "common/file_io.h"
 #include "src/connector/yaml_tree.h"
 
 #include <fcntl.h>
@@ -181,20 +182,12 @@ static enum hfkv_status read_text(const char *file, char **ret_text, size_t *ret
 		return fault_set_errno(fault, errno, "configuration '%s'", file);
 	CLEANUP(free_pointer) char *text = malloc(CONFIG_TEXT_MAX_BYTES + 1);
 	if (!text)
-		return HFKV_NO_MEMORY;
-	size_t length = 0;
-	while (length < CONFIG_TEXT_MAX_BYTES + 1) {
-		ssize_t got = read(fd, text + length, CONFIG_TEXT_MAX_BYTES + 1 - length);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return fault_set_errno(fault, errno, "configuration '%s'", file);
-		if (got == 0)
-			break;
-		length += (size_t)got;
-	}
+		return fault_set(fault, HFKV_NO_MEMORY, "no memory for configuration '%s'", file);
+	int64_t length = file_io_read(fd, text, CONFIG_TEXT_MAX_BYTES + 1);
+	if (length < 0)
+		return fault_set_errno(fault, errno, "configuration '%s'", file);
 	*ret_text = TAKE_PTR(text);
-	*ret_length = length;
+	*ret_length = (size_t)length;
 	return HFKV_OK;
 }
 
