@@ -34,6 +34,29 @@ static const uint8_t *get_hash(const uint8_t *at, struct content_hash *ret_hash)
 	return at + CONTENT_HASH_BYTES;
 }
 
+/* Takes the answer out of the row. */
+typedef enum hfkv_status (*row_reader)(sqlite3_stmt *row, void *ret_answer, struct fault *fault);
+
+/* Finds the one row of `hash`; read NULL: only whether there is one. */
+static enum hfkv_status find_row(struct catalog *catalog, enum catalog_statement which, const struct content_hash *hash,
+				 row_reader read, void *ret_answer, struct fault *fault)
+{
+	struct catalog_connection *connection = catalog_take_reader(catalog);
+	sqlite3_stmt *statement = catalog_prepare(connection, which);
+	if (statement)
+		catalog_bind_hash(statement, 1, hash);
+	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
+	enum hfkv_status status = HFKV_OK;
+	if (code != SQLITE_ROW)
+		status = code == SQLITE_DONE ? HFKV_NOT_FOUND : catalog_sql_fault(connection, fault);
+	else if (read)
+		status = read(statement, ret_answer, fault);
+	if (statement)
+		sqlite3_reset(statement);
+	catalog_give(catalog, connection);
+	return status;
+}
+
 void catalog_file_done(struct catalog_file *file)
 {
 	free(file->terms);
@@ -73,22 +96,12 @@ enum hfkv_status catalog_xorb_add(struct catalog *catalog, const struct xorb_lis
 
 enum hfkv_status catalog_xorb_exists(struct catalog *catalog, const struct content_hash *hash, struct fault *fault)
 {
-	struct catalog_connection *connection = catalog_take_reader(catalog);
-	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_XORB_EXISTS);
-	if (statement)
-		catalog_bind_hash(statement, 1, hash);
-	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
-	enum hfkv_status status = code == SQLITE_ROW    ? HFKV_OK
-				  : code == SQLITE_DONE ? HFKV_NOT_FOUND
-							: catalog_sql_fault(connection, fault);
-	if (statement)
-		sqlite3_reset(statement);
-	catalog_give(catalog, connection);
-	return status;
+	return find_row(catalog, STATEMENT_XORB_EXISTS, hash, NULL, NULL, fault);
 }
 
-static enum hfkv_status read_chunk_list(sqlite3_stmt *row, struct xorb_listing *ret_xorb, struct fault *fault)
+static enum hfkv_status read_chunk_list(sqlite3_stmt *row, void *ret_answer, struct fault *fault)
 {
+	struct xorb_listing *ret_xorb = ret_answer;
 	const uint8_t *at = sqlite3_column_blob(row, 0);
 	size_t length = (size_t)sqlite3_column_bytes(row, 0);
 	if (!at || length % CHUNK_ROW_BYTES)
@@ -112,21 +125,9 @@ static enum hfkv_status read_chunk_list(sqlite3_stmt *row, struct xorb_listing *
 enum hfkv_status catalog_xorb_find(struct catalog *catalog, const struct content_hash *hash,
 				   struct xorb_listing *ret_xorb, struct fault *fault)
 {
-	struct catalog_connection *connection = catalog_take_reader(catalog);
-	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_XORB_FIND);
-	if (statement)
-		catalog_bind_hash(statement, 1, hash);
-	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
-	enum hfkv_status status;
-	if (code == SQLITE_ROW) {
-		status = read_chunk_list(statement, ret_xorb, fault);
+	enum hfkv_status status = find_row(catalog, STATEMENT_XORB_FIND, hash, read_chunk_list, ret_xorb, fault);
+	if (status == HFKV_OK)
 		ret_xorb->hash = *hash;
-	} else {
-		status = code == SQLITE_DONE ? HFKV_NOT_FOUND : catalog_sql_fault(connection, fault);
-	}
-	if (statement)
-		sqlite3_reset(statement);
-	catalog_give(catalog, connection);
 	return status;
 }
 
@@ -177,8 +178,9 @@ enum hfkv_status catalog_files_add(struct catalog *catalog, const struct catalog
 	return status;
 }
 
-static enum hfkv_status read_terms(sqlite3_stmt *row, struct catalog_file *ret_file, struct fault *fault)
+static enum hfkv_status read_terms(sqlite3_stmt *row, void *ret_answer, struct fault *fault)
 {
+	struct catalog_file *ret_file = ret_answer;
 	const uint8_t *at = sqlite3_column_blob(row, 1);
 	size_t length = (size_t)sqlite3_column_bytes(row, 1);
 	if (!at || length % TERM_ROW_BYTES)
@@ -202,20 +204,8 @@ static enum hfkv_status read_terms(sqlite3_stmt *row, struct catalog_file *ret_f
 enum hfkv_status catalog_file_find(struct catalog *catalog, const struct content_hash *hash,
 				   struct catalog_file *ret_file, struct fault *fault)
 {
-	struct catalog_connection *connection = catalog_take_reader(catalog);
-	sqlite3_stmt *statement = catalog_prepare(connection, STATEMENT_FILE_FIND);
-	if (statement)
-		catalog_bind_hash(statement, 1, hash);
-	int code = statement ? sqlite3_step(statement) : SQLITE_ERROR;
-	enum hfkv_status status;
-	if (code == SQLITE_ROW) {
-		status = read_terms(statement, ret_file, fault);
+	enum hfkv_status status = find_row(catalog, STATEMENT_FILE_FIND, hash, read_terms, ret_file, fault);
+	if (status == HFKV_OK)
 		ret_file->hash = *hash;
-	} else {
-		status = code == SQLITE_DONE ? HFKV_NOT_FOUND : catalog_sql_fault(connection, fault);
-	}
-	if (statement)
-		sqlite3_reset(statement);
-	catalog_give(catalog, connection);
 	return status;
 }
