@@ -191,6 +191,15 @@ static enum hfkv_status open_backend(const struct connector_config *config,
 	return status;
 }
 
+/* What the settings say, and the backend they ask for. */
+static enum hfkv_status open_configured(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
+					struct connector_config *config, struct kv_backend **ret_backend,
+					struct fault *fault)
+{
+	enum hfkv_status status = connector_config_read(settings, options, config, fault);
+	return status == HFKV_OK ? open_backend(config, options, ret_backend, fault) : status;
+}
+
 static size_t thread_count(const struct connector_config *config, const struct kv_backend *backend)
 {
 	if (config->workers)
@@ -225,10 +234,8 @@ static enum hfkv_status open_connector(const struct hfkv_settings *settings,
 				       struct hfkv_connector **ret_connector, struct fault *fault)
 {
 	CLEANUP(connector_config_done) struct connector_config config = { 0 };
-	enum hfkv_status status = connector_config_read(settings, options, &config, fault);
 	CLEANUP(kv_backend_dropp) struct kv_backend *backend = NULL;
-	if (status == HFKV_OK)
-		status = open_backend(&config, options, &backend, fault);
+	enum hfkv_status status = open_configured(settings, options, &config, &backend, fault);
 	if (status != HFKV_OK)
 		return status;
 	struct connector_settings made = {
@@ -261,10 +268,8 @@ static enum hfkv_status open_l2(const struct hfkv_settings *settings, const stru
 	if (!hfkv_settings_is_l2(settings))
 		return fault_set(fault, HFKV_INVALID, "not an L2 adapter's JSON: it has no \"type\"");
 	CLEANUP(connector_config_done) struct connector_config config = { 0 };
-	enum hfkv_status status = connector_config_read(settings, options, &config, fault);
 	CLEANUP(kv_backend_dropp) struct kv_backend *backend = NULL;
-	if (status == HFKV_OK)
-		status = open_backend(&config, options, &backend, fault);
+	enum hfkv_status status = open_configured(settings, options, &config, &backend, fault);
 	if (status != HFKV_OK)
 		return status;
 	struct l2_settings made = {
