@@ -48,10 +48,11 @@ void fetch_table_free(struct fetch_table *table)
 
 /* ---- flights ---- */
 
-/* Lock held. The flight for `hash`, with a reference; *ret_leads: the caller has to run it. NULL: no memory. */
+/* The flight for `hash`, with a reference; *ret_leads: the caller has to run it. NULL: no memory. Lock not held. */
 static struct flight *board(struct fetch_table *table, const struct content_hash *hash, bool *ret_leads)
 {
 	struct flight *flight;
+	SCOPED_LOCK(&table->mutex);
 	HASH_FIND(hh, table->flights, hash, sizeof(*hash), flight);
 	*ret_leads = !flight;
 	if (flight) {
@@ -211,9 +212,7 @@ enum hfkv_status fetch_table_stage(struct fetch_table *table, const struct objec
 			return HFKV_OK;
 		}
 		bool leads;
-		pthread_mutex_lock(&table->mutex);
 		struct flight *flight = board(table, &info->hash, &leads);
-		pthread_mutex_unlock(&table->mutex);
 		if (!flight)
 			return fault_set(fault, HFKV_NO_MEMORY, "download: out of memory");
 		enum hfkv_status status = HFKV_OK;
@@ -266,9 +265,7 @@ enum hfkv_status fetch_table_load(struct fetch_table *table, const struct object
 		if (file)
 			return copy_out(file, into, info->size_bytes, fault);
 		bool leads;
-		pthread_mutex_lock(&table->mutex);
 		struct flight *flight = board(table, &info->hash, &leads);
-		pthread_mutex_unlock(&table->mutex);
 		if (!flight)
 			return fault_set(fault, HFKV_NO_MEMORY, "download: out of memory");
 		enum hfkv_status status = HFKV_OK;
