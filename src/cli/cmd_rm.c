@@ -13,8 +13,7 @@
 struct rm_options {
 	struct network_options network;
 	bool recursive;
-	char **urls; /* in argv */
-	size_t count;
+	struct url_arguments arguments;
 };
 
 static const struct argp_option rm_option_table[] = {
@@ -29,13 +28,7 @@ static error_t rm_parse(int key, char *argument, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &values->network; return 0;
 	case 'r': values->recursive = true; return 0;
-	case ARGP_KEY_ARGS:
-		values->urls = state->argv + state->next;
-		values->count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		return option_error(state, "which object? A URL such as hf://buckets/NS/BUCKET/PATH is missing");
-	default: return ARGP_ERR_UNKNOWN;
+	default: return url_arguments_parse(key, state, &values->arguments);
 	}
 }
 
@@ -134,13 +127,13 @@ static enum hfkv_status rm_all(const struct rm_options *options, int *ret_code, 
 	CLEANUP(object_store_freep) struct object_store *store = NULL;
 	CLEANUP(name_list_done) struct name_list list = { 0 };
 	size_t missing = 0;
-	enum hfkv_status status = url_list_parse(options->urls, options->count, &urls, fault);
+	enum hfkv_status status = url_list_parse(options->arguments.urls, options->arguments.count, &urls, fault);
 	if (status != HFKV_OK)
 		return status;
 	for (size_t i = 0; i < urls.count; i++)
 		if (urls.are_prefixes[i] && !options->recursive)
 			return fault_set(fault, HFKV_INVALID, "'%s' names a directory: --recursive removes what lies below it",
-					 options->urls[i]);
+					 options->arguments.urls[i]);
 	status = network_open_store(&options->network, urls.bucket, "cli", &store, fault);
 	if (status == HFKV_OK)
 		status = add_objects(store, options, &urls, &list, &missing, fault);
@@ -154,7 +147,8 @@ static enum hfkv_status rm_all(const struct rm_options *options, int *ret_code, 
 		json_print_line(json_pack("{sI}", "removed", (json_int_t)list.count));
 	bool nothing_to_do = options->recursive && list.count == 0;
 	*ret_code = missing || nothing_to_do ? CLI_NOT_FOUND : CLI_DONE;
-	return nothing_to_do ? fault_set(fault, HFKV_NOT_FOUND, "nothing lies at or below '%s'", options->urls[0]) : HFKV_OK;
+	return nothing_to_do ? fault_set(fault, HFKV_NOT_FOUND, "nothing lies at or below '%s'", options->arguments.urls[0])
+			     : HFKV_OK;
 }
 
 int cmd_rm(int argc, char **argv)

@@ -10,8 +10,7 @@
 
 struct stat_options {
 	struct network_options network;
-	char **urls; /* in argv */
-	size_t count;
+	struct url_arguments arguments;
 };
 
 static error_t stat_parse(int key, char *argument, struct argp_state *state)
@@ -20,13 +19,7 @@ static error_t stat_parse(int key, char *argument, struct argp_state *state)
 	struct stat_options *values = state->input;
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &values->network; return 0;
-	case ARGP_KEY_ARGS:
-		values->urls = state->argv + state->next;
-		values->count = (size_t)(state->argc - state->next);
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		return option_error(state, "which object? A URL such as hf://buckets/NS/BUCKET/PATH is missing");
-	default: return ARGP_ERR_UNKNOWN;
+	default: return url_arguments_parse(key, state, &values->arguments);
 	}
 }
 
@@ -71,7 +64,7 @@ static enum hfkv_status ask(const struct stat_options *options, int *ret_code, s
 {
 	CLEANUP(url_list_done) struct url_list urls = { 0 };
 	CLEANUP(object_store_freep) struct object_store *store = NULL;
-	enum hfkv_status status = url_list_parse(options->urls, options->count, &urls, fault);
+	enum hfkv_status status = url_list_parse(options->arguments.urls, options->arguments.count, &urls, fault);
 	if (status == HFKV_OK)
 		status = network_open_store(&options->network, urls.bucket, "cli", &store, fault);
 	if (status != HFKV_OK)
@@ -82,7 +75,7 @@ static enum hfkv_status ask(const struct stat_options *options, int *ret_code, s
 	for (size_t i = 0; i < urls.count; i++) {
 		if (urls.paths[i][0] == '\0')
 			return fault_set(fault, HFKV_INVALID, "'%s' names a bucket, not an object ('hfkv ls' lists it)",
-					 options->urls[i]);
+					 options->arguments.urls[i]);
 		questions[i].path = urls.paths[i];
 	}
 	status = object_store_stat_many(store, questions, urls.count, DEADLINE_NONE, fault);

@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+error_t url_arguments_parse(int key, struct argp_state *state, struct url_arguments *arguments)
+{
+	switch (key) {
+	case ARGP_KEY_ARGS:
+		arguments->urls = state->argv + state->next;
+		arguments->count = (size_t)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		return option_error(state, "which object? A URL such as hf://buckets/NS/BUCKET/PATH is missing");
+	default: return ARGP_ERR_UNKNOWN;
+	}
+}
+
 void url_list_done(struct url_list *list)
 {
 	for (size_t i = 0; list->paths && i < list->count; i++)

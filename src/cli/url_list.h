@@ -7,9 +7,19 @@
 #define SRC_CLI_URL_LIST_H
 
 #include "backend/store/store_open.h"
+#include "src/cli/option_parser.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* The URLs that a command was given, as its parser collects them. */
+struct url_arguments {
+	char **urls; /* in argv */
+	size_t count;
+};
+
+/* For parser functions of a command that takes one URL or more: the keys that are about arguments. */
+error_t url_arguments_parse(int key, struct argp_state *state, struct url_arguments *arguments);
 
 struct url_list {
 	char *bucket; /* "ns/name" */
