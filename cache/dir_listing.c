@@ -95,11 +95,6 @@ void dir_listing_builder_free(struct dir_listing_builder *builder)
 	free(builder);
 }
 
-size_t dir_listing_builder_count(const struct dir_listing_builder *builder)
-{
-	return builder->count;
-}
-
 /* `row` lacks its name. */
 static enum hfkv_status add_row(struct dir_listing_builder *builder, const char *name, struct row row)
 {

@@ -45,7 +45,6 @@ MUST_CHECK enum hfkv_status dir_listing_builder_add(struct dir_listing_builder *
 						    const struct object_info *info);
 /* Takes a file's name out, whether or not it was added before. */
 MUST_CHECK enum hfkv_status dir_listing_builder_drop(struct dir_listing_builder *builder, const char *name);
-size_t dir_listing_builder_count(const struct dir_listing_builder *builder);
 
 /* Makes the snapshot; the builder is empty afterwards. */
 MUST_CHECK enum hfkv_status dir_listing_builder_finish(struct dir_listing_builder *builder, int64_t fresh_until_ms,

@@ -3,7 +3,6 @@
 #include "cache/key_codec.h"
 
 #include <fnmatch.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #define TABLE_RULES_MAX      4096
@@ -16,7 +15,6 @@ struct size_rule {
 };
 
 struct kv_chunk_spec {
-	atomic_uint references;
 	uint64_t uniform_bytes; /* 0: the table decides */
 	uint64_t largest_bytes;
 	uint64_t header_bytes;
@@ -29,15 +27,9 @@ uint64_t kv_chunk_header_bytes(unsigned groups)
 	return 8 + 20 * (uint64_t)groups;
 }
 
-struct kv_chunk_spec *kv_chunk_spec_ref(struct kv_chunk_spec *spec)
+void kv_chunk_spec_free(struct kv_chunk_spec *spec)
 {
-	atomic_fetch_add_explicit(&spec->references, 1, memory_order_relaxed);
-	return spec;
-}
-
-void kv_chunk_spec_unref(struct kv_chunk_spec *spec)
-{
-	if (!spec || atomic_fetch_sub_explicit(&spec->references, 1, memory_order_acq_rel) != 1)
+	if (!spec)
 		return;
 	for (size_t i = 0; i < spec->rule_count; i++)
 		free(spec->rules[i].pattern);
@@ -50,7 +42,6 @@ static struct kv_chunk_spec *spec_alloc(uint64_t header_bytes)
 	struct kv_chunk_spec *spec = calloc(1, sizeof(*spec));
 	if (!spec)
 		return NULL;
-	spec->references = 1;
 	spec->header_bytes = header_bytes;
 	return spec;
 }
@@ -166,7 +157,7 @@ enum hfkv_status kv_chunk_spec_from_table(const char *file, uint64_t header_byte
 	CLEANUP(close_stream) FILE *stream = fopen(file, "re");
 	if (!stream)
 		return fault_set_errno(fault, errno, "chunk table '%s'", file);
-	CLEANUP(kv_chunk_spec_unrefp) struct kv_chunk_spec *spec = spec_alloc(header_bytes);
+	CLEANUP(kv_chunk_spec_freep) struct kv_chunk_spec *spec = spec_alloc(header_bytes);
 	if (!spec)
 		return fault_set(fault, HFKV_NO_MEMORY, "chunk table '%s': out of memory", file);
 	enum hfkv_status status = read_table(spec, file, stream, fault);

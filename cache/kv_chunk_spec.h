@@ -2,7 +2,7 @@
  * The full size of KV chunks: the one size that every chunk of a model, rank and object group has.
  *
  * A spec is one size for all keys, or a table of key patterns. Sizes from a model's geometry: cache/kv_geometry.h.
- * Reference counted, immutable after creation; any thread.
+ * Immutable after creation; any thread.
  */
 #ifndef CACHE_KV_CHUNK_SPEC_H
 #define CACHE_KV_CHUNK_SPEC_H
@@ -28,9 +28,8 @@ MUST_CHECK enum hfkv_status kv_chunk_spec_from_table(const char *file, uint64_t 
 /* The size of LMCache's metadata header for `groups` tensor groups: 8 + 20 * groups. */
 uint64_t kv_chunk_header_bytes(unsigned groups);
 
-struct kv_chunk_spec *kv_chunk_spec_ref(struct kv_chunk_spec *spec);
-void kv_chunk_spec_unref(struct kv_chunk_spec *spec);
-DEFINE_CLEANUP(kv_chunk_spec_unref, struct kv_chunk_spec *);
+void kv_chunk_spec_free(struct kv_chunk_spec *spec);
+DEFINE_CLEANUP(kv_chunk_spec_free, struct kv_chunk_spec *);
 
 /* The full size of chunks of the object at `object_path`, whose last segment is decoded to the key; 0 when no line
  * of the table matches it, or it is the name of no key and there is a table. */

@@ -463,17 +463,6 @@ bool inode_table_has_kept(struct inode_table *table, struct fs_inode *directory)
 	return false;
 }
 
-bool inode_table_is_below(struct inode_table *table, struct fs_inode *inode, struct fs_inode *ancestor)
-{
-	SCOPED_LOCK(&table->mutex);
-	while (inode != ancestor) {
-		if (!inode->name)
-			return false;
-		inode = inode->name->directory;
-	}
-	return true;
-}
-
 size_t inode_table_count(struct inode_table *table)
 {
 	SCOPED_LOCK(&table->mutex);

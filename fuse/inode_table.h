@@ -121,8 +121,6 @@ typedef bool (*inode_visit)(void *context, const char *name, struct fs_inode *in
 void inode_table_visit_kept(struct inode_table *table, struct fs_inode *directory, inode_visit visit, void *context);
 /* Whether a name in the directory keeps an inode, current or private. */
 bool inode_table_has_kept(struct inode_table *table, struct fs_inode *directory);
-/* Whether `inode` is `ancestor` or stands below it. */
-bool inode_table_is_below(struct inode_table *table, struct fs_inode *inode, struct fs_inode *ancestor);
 /* How many inodes live. */
 size_t inode_table_count(struct inode_table *table);
 

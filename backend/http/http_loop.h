@@ -51,7 +51,6 @@ struct http_stream {
 
 	/* Asked by the owner, served by the loop. */
 	atomic_bool resume_asked, abort_asked;
-	_Atomic uint64_t sent_bytes;
 
 	/* Under mutex. */
 	pthread_mutex_t mutex;

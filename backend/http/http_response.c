@@ -211,10 +211,3 @@ bool http_response_content_range(const struct http_response *response, uint64_t 
 	*ret_total = total;
 	return true;
 }
-
-bool http_response_is_type(const struct http_response *response, const char *type)
-{
-	const char *found = http_response_field(response, "Content-Type");
-	size_t length = strlen(type);
-	return found && strncasecmp(found, type, length) == 0 && strchr("; \t", found[length]);
-}

@@ -45,7 +45,4 @@ int64_t http_response_wait_ms(const struct http_response *response);
 bool http_response_content_range(const struct http_response *response, uint64_t *ret_first, uint64_t *ret_last,
 				 uint64_t *ret_total);
 
-/* Whether Content-Type is `type` (any case, parameters ignored). */
-bool http_response_is_type(const struct http_response *response, const char *type);
-
 #endif

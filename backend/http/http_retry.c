@@ -64,26 +64,3 @@ bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const s
 	return http_client_pause(retry->client, wait_ms, retry->cancel, retry->deadline) == HFKV_OK &&
 	       !deadline_passed(retry->deadline);
 }
-
-enum hfkv_status http_perform_retrying(struct http_client *client, const struct http_request *request,
-				       struct http_response *ret_response, struct byte_buf *body,
-				       struct fault *fault)
-{
-	struct http_retry retry = http_retry_begin(client, request->deadline, request->cancel);
-	struct fault own = FAULT_NONE;
-	struct http_response response = HTTP_RESPONSE_INIT;
-	enum hfkv_status status;
-	do {
-		http_response_done(&response);
-		if (body)
-			byte_buf_clear(body);
-		own = FAULT_NONE;
-		status = http_perform(client, request, &response, body, &own);
-		if (status == HFKV_OK)
-			status = http_response_check(&response, body, request->label, &own);
-	} while (http_retry_again(&retry, status, &own));
-	if (fault && status != HFKV_OK)
-		*fault = own;
-	*ret_response = response;
-	return status;
-}

@@ -37,11 +37,4 @@ struct http_retry http_retry_begin(struct http_client *client, struct deadline d
  * wait). */
 bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const struct fault *fault);
 
-/* http_perform + http_response_check + the loop above: OK only for a complete 2xx answer. `body` is emptied before
- * each try. Output rules as http_perform; *ret_response holds the last answer's header also when the status is not
- * OK. */
-MUST_CHECK enum hfkv_status http_perform_retrying(struct http_client *client, const struct http_request *request,
-						  struct http_response *ret_response, struct byte_buf *body,
-						  struct fault *fault);
-
 #endif

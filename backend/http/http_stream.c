@@ -357,11 +357,6 @@ enum hfkv_status http_stream_read_line(struct http_stream *stream, struct byte_b
 	}
 }
 
-uint64_t http_stream_sent_bytes(const struct http_stream *stream)
-{
-	return atomic_load(&stream->sent_bytes);
-}
-
 void http_stream_close(struct http_stream *stream)
 {
 	if (!stream)

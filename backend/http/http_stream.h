@@ -47,9 +47,6 @@ MUST_CHECK enum hfkv_status http_stream_read_all(struct http_stream *stream, str
 MUST_CHECK enum hfkv_status http_stream_read_line(struct http_stream *stream, struct byte_buf *line,
 						  bool *ret_more, struct fault *fault);
 
-/* Request body bytes handed to the socket so far, for progress. Any thread. */
-uint64_t http_stream_sent_bytes(const struct http_stream *stream);
-
 /* Gives the call up if it is not complete; blocks for the loop to let go of the body (short, no network). NULL is
  * fine. */
 void http_stream_close(struct http_stream *stream);

@@ -167,7 +167,6 @@ static size_t on_send(char *buffer, size_t one, size_t room, void *context)
 	}
 	stream->progress_at_ms = clock_now_ms();
 	stream->body_offset += length;
-	atomic_store(&stream->sent_bytes, stream->body_offset);
 	return length;
 }
 

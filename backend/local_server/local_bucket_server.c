@@ -26,7 +26,6 @@ struct local_bucket_server {
 	socklen_t address_bytes;
 	struct http_listener *listener;
 	int lock_fd;
-	uint16_t port;                /* 0 before start */
 	char host[LISTEN_TEXT_BYTES]; /* for the endpoint: loopback in place of a wildcard */
 	char endpoint[128];
 };
@@ -203,18 +202,13 @@ enum hfkv_status local_bucket_server_start(struct local_bucket_server *server, s
 	enum hfkv_status status = listen_on(server, &fd, fault);
 	if (status != HFKV_OK)
 		return status;
-	server->port = bound_port(fd);
-	snprintf(server->shared.authority, sizeof(server->shared.authority), "%s:%u", server->host, server->port);
+	snprintf(server->shared.authority, sizeof(server->shared.authority), "%s:%u", server->host,
+		 bound_port(fd));
 	snprintf(server->endpoint, sizeof(server->endpoint), "http://%s", server->shared.authority);
 	status = http_listener_start(&server->shared, fd, &server->listener, fault);
 	if (status == HFKV_OK)
 		fd = -1; /* the listener's now */
 	return status;
-}
-
-uint16_t local_bucket_server_port(const struct local_bucket_server *server)
-{
-	return server->port;
 }
 
 const char *local_bucket_server_endpoint(const struct local_bucket_server *server)

@@ -43,9 +43,6 @@ MUST_CHECK enum hfkv_status local_bucket_server_open(const struct local_bucket_s
 /* Binds and serves; returns once connections are accepted. BUSY: the address is taken. */
 MUST_CHECK enum hfkv_status local_bucket_server_start(struct local_bucket_server *server, struct fault *fault);
 
-/* The port that is served; 0 before start. */
-uint16_t local_bucket_server_port(const struct local_bucket_server *server);
-
 /* "http://ADDRESS:PORT" for a client on this machine (a wildcard address shows as loopback). Borrowed until
  * free; "" before start. */
 const char *local_bucket_server_endpoint(const struct local_bucket_server *server);

@@ -6,11 +6,13 @@
 
 #include <stdlib.h>
 
-static const char footer_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XETBLOB";
-static const char hashes_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XBLBHSH";
-static const char bounds_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XBLBBND";
+#define IDENT_TEXT_BYTES 7
 
-#define IDENT_BYTES    8 /* with its version byte */
+static const char footer_ident[IDENT_TEXT_BYTES + 1] = "XETBLOB";
+static const char hashes_ident[IDENT_TEXT_BYTES + 1] = "XBLBHSH";
+static const char bounds_ident[IDENT_TEXT_BYTES + 1] = "XBLBBND";
+
+#define IDENT_BYTES    (IDENT_TEXT_BYTES + 1) /* with its version byte */
 #define TAIL_BYTES     16
 #define V1_FIXED_BYTES 92
 #define V1_CHUNK_BYTES 40
@@ -21,11 +23,6 @@ static const char bounds_ident[XORB_FOOTER_IDENT_BYTES + 1] = "XBLBBND";
 #define BOUNDS_VERSION 1
 #define HASH_BYTES     CONTENT_HASH_BYTES
 
-bool xorb_footer_begins(const uint8_t *bytes)
-{
-	return memcmp(bytes, footer_ident, XORB_FOOTER_IDENT_BYTES) == 0;
-}
-
 size_t xorb_footer_bytes(uint32_t chunk_count)
 {
 	return V1_FIXED_BYTES + (size_t)V1_CHUNK_BYTES * chunk_count + LENGTH_BYTES;
@@ -34,8 +31,8 @@ size_t xorb_footer_bytes(uint32_t chunk_count)
 /* Where to write next. */
 static uint8_t *put_ident(uint8_t *at, const char *ident, uint8_t version)
 {
-	memcpy(at, ident, XORB_FOOTER_IDENT_BYTES);
-	at[XORB_FOOTER_IDENT_BYTES] = version;
+	memcpy(at, ident, IDENT_TEXT_BYTES);
+	at[IDENT_TEXT_BYTES] = version;
 	return at + IDENT_BYTES;
 }
 
@@ -88,7 +85,7 @@ static enum hfkv_status malformed(struct fault *fault, const char *what)
 
 static bool has_ident(const uint8_t *at, const char *ident, uint8_t version)
 {
-	return memcmp(at, ident, XORB_FOOTER_IDENT_BYTES) == 0 && at[XORB_FOOTER_IDENT_BYTES] == version;
+	return memcmp(at, ident, IDENT_TEXT_BYTES) == 0 && at[IDENT_TEXT_BYTES] == version;
 }
 
 /* Fills listing->chunks from parallel arrays; raw_ends NULL: unknown. CORRUPT when ends do not grow. */

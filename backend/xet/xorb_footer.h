@@ -14,11 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define XORB_FOOTER_IDENT_BYTES 7 /* "XETBLOB": tells a footer from a record header */
-
-/* Whether bytes[0..XORB_FOOTER_IDENT_BYTES) begin a footer. */
-bool xorb_footer_begins(const uint8_t *bytes);
-
 /* Size of a version 1 footer for this many chunks, with the 4 bytes of its own length. */
 size_t xorb_footer_bytes(uint32_t chunk_count);
 

@@ -121,7 +121,7 @@ static enum hfkv_status verify_all(const struct verify_options *options, int *re
 {
 	CLEANUP(bucket_url_done) struct bucket_url url = { 0 };
 	CLEANUP(object_store_freep) struct object_store *store = NULL;
-	CLEANUP(kv_chunk_spec_unrefp) struct kv_chunk_spec *spec = NULL;
+	CLEANUP(kv_chunk_spec_freep) struct kv_chunk_spec *spec = NULL;
 	CLEANUP(close_fd) int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	enum hfkv_status status = bucket_url_parse(options->url, &url, fault);
 	if (status == HFKV_OK)

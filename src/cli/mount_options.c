@@ -234,7 +234,7 @@ int mount_options_read(int argc, char **argv, bool as_helper, struct mount_optio
 void mount_options_done(struct mount_options *options)
 {
 	bucket_url_done(&options->url);
-	kv_chunk_spec_unref(options->spec);
+	kv_chunk_spec_free(options->spec);
 	free(options->mountpoint);
 	free(options->source);
 	for (size_t i = 0; i < ARRAY_LENGTH(options->absolute_paths); i++)

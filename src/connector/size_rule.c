@@ -58,7 +58,7 @@ void size_rule_free(struct size_rule *rule)
 		HASH_DEL(rule->learned, size);
 		free(size);
 	}
-	kv_chunk_spec_unref(rule->spec);
+	kv_chunk_spec_free(rule->spec);
 	pthread_mutex_destroy(&rule->mutex);
 	free(rule);
 }
@@ -66,11 +66,6 @@ void size_rule_free(struct size_rule *rule)
 uint64_t size_rule_header_bytes(const struct size_rule *rule)
 {
 	return rule->settings.header_bytes;
-}
-
-uint64_t size_rule_chunk_bytes(const struct size_rule *rule)
-{
-	return rule->settings.any_size ? 0 : rule->settings.chunk_bytes;
 }
 
 bool size_rule_any_size(const struct size_rule *rule)

@@ -28,8 +28,6 @@ void size_rule_free(struct size_rule *rule);
 DEFINE_CLEANUP(size_rule_free, struct size_rule *);
 
 uint64_t size_rule_header_bytes(const struct size_rule *rule);
-/* Tensor bytes of a full chunk when one number was told, else 0. */
-uint64_t size_rule_chunk_bytes(const struct size_rule *rule);
 bool size_rule_any_size(const struct size_rule *rule);
 /* The rule as the cache takes it; NULL when sizes were not told. Borrowed. */
 const struct kv_chunk_spec *size_rule_spec(const struct size_rule *rule);

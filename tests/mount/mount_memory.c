@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 	cache.spec = mount.spec = spec;
 	if (status == HFKV_OK)
 		status = serve(&cache, &mount, &fault);
-	kv_chunk_spec_unref(spec);
+	kv_chunk_spec_free(spec);
 	if (status == HFKV_OK)
 		return 0;
 	fprintf(stderr, "mount_memory: %s\n", fault_text(&fault, status));

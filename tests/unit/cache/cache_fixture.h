@@ -52,7 +52,7 @@ static inline void fixture_close(struct cache_fixture *fixture)
 	size_t abandoned = 1;
 	kv_cache_close(fixture->cache, deadline_after_ms(5000), &abandoned);
 	assert_int_equal(abandoned, 0);
-	kv_chunk_spec_unref(fixture->spec);
+	kv_chunk_spec_free(fixture->spec);
 	object_store_free(fixture->store);
 	assert_int_equal(rmdir(fixture->place), 0); /* the private directory is gone */
 }

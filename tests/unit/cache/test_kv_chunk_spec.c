@@ -6,7 +6,7 @@
 static void one_size_for_all(void **state)
 {
 	(void)state;
-	CLEANUP(kv_chunk_spec_unrefp) struct kv_chunk_spec *spec = NULL;
+	CLEANUP(kv_chunk_spec_freep) struct kv_chunk_spec *spec = NULL;
 	assert_int_equal(kv_chunk_spec_new(1000, kv_chunk_header_bytes(1), &spec, NULL), HFKV_OK);
 	assert_int_equal(kv_chunk_spec_full_size(spec, "dir/m%401"), 1028);
 	assert_int_equal(kv_chunk_spec_largest(spec), 1028);
@@ -26,7 +26,7 @@ static enum hfkv_status read_table(const char *text, struct kv_chunk_spec **ret_
 static void first_matching_line_decides(void **state)
 {
 	(void)state;
-	CLEANUP(kv_chunk_spec_unrefp) struct kv_chunk_spec *spec = NULL;
+	CLEANUP(kv_chunk_spec_freep) struct kv_chunk_spec *spec = NULL;
 	assert_int_equal(
 	    read_table("# sizes\n\norg/a@*@half 100\n  org/*\t200  \nwith blank@*   300\n", &spec, NULL), HFKV_OK);
 	assert_int_equal(kv_chunk_spec_full_size(spec, "x/org%2Fa%401%400%40ab%40half"), 108);

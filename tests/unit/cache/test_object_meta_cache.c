@@ -23,7 +23,7 @@ static void open_cache(struct fixture *fixture, size_t entries_max)
 static void close_cache(struct fixture *fixture)
 {
 	object_meta_cache_free(fixture->cache);
-	kv_chunk_spec_unref(fixture->spec);
+	kv_chunk_spec_free(fixture->spec);
 }
 
 static struct object_info info_of(uint64_t size_bytes, uint8_t mark)
