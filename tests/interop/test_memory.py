@@ -88,6 +88,43 @@ def test_no_memory_left_is_a_miss_at_once(engine, bucket, staging):
     assert lm.get(connector, lm.key(1)) == lm.body(1)
 
 
+@pytest.mark.parametrize("offset", [4, 8], ids=["format", "dtype"])
+def test_a_header_that_is_none_is_a_miss_of_its_chunk_alone(engine, work, offset):
+    lm = engine(ours({"hfkv_fs": {"base_path": str(work)}}), save_chunk_meta=True)
+    connector = lm.connector("hfkv_fs")
+    keys = [lm.key(number) for number in (0x11, 0x22, 0x33)]
+    lm.batched_put(connector, keys, [1, 2, 3])
+    (file,) = work.glob("*@22@*.data")
+    unused = lm.memory_in_use()
+    raw = bytearray(file.read_bytes())
+    raw[offset:offset + 4] = (99).to_bytes(4, "little")  # no format and no dtype of LMCache
+    file.write_bytes(raw)
+    assert lm.batched_get(connector, keys) == [lm.body(1), None, lm.body(3)]
+    assert lm.memory_in_use() == unused
+
+
+def test_a_get_that_is_not_taken_gives_its_memory_back(engine, work, monkeypatch):
+    from hfkv import _hfkv
+
+    lm = engine(ours({"hfkv_fs": {"base_path": str(work)}}))
+    connector = lm.connector("hfkv_fs")
+    lm.put(connector, lm.key(1), 1)
+    wrapped = connector.getWrappedConnector()
+    submit, taken = wrapped._submit, []
+
+    def refuse_gets(operation, *arguments):
+        if operation == _hfkv.GET:
+            taken.append(arguments[-1])
+            raise RuntimeError("more than 4096 batches wait")
+        return submit(operation, *arguments)
+
+    monkeypatch.setattr(wrapped, "_submit", refuse_gets)
+    with pytest.raises(RuntimeError):
+        lm.get(connector, lm.key(1))
+    (objects,) = taken
+    assert [obj.get_ref_count() for obj in objects] == [0]
+
+
 def test_misses_take_no_memory(engine, bucket, staging):
     lm, connector = bucket_engine(engine, bucket, staging)
     unused = lm.memory_in_use()

@@ -23,14 +23,21 @@ TOP_LEVEL_SETTINGS = (
     "chunk_size", "local_cpu", "remote_serde", "blocking_timeout_secs", "save_unfull_chunk", "use_layerwise",
     "remote_storage_plugins",
 )
+# What it reads of extra_config: these, and what starts as one of the prefixes.
+EXTRA_SETTINGS = ("save_chunk_meta", "full_chunks", "chunk_bytes", "chunk_table", "fs_base_path")
+EXTRA_PREFIXES = ("remote_storage_plugin.hfkv_", "fs_connector_")
 PLUGIN_SCHEMA = "plugin://"
 
 
 def settings_text(config):
-    """LMCache's configuration as the JSON document that libhfkv parses."""
+    """LMCache's configuration as the JSON document that libhfkv parses. Values of others may be what no JSON holds."""
     document = {name: getattr(config, name, None) for name in TOP_LEVEL_SETTINGS}
     document = {name: value for name, value in document.items() if value is not None}
-    document["extra_config"] = dict(config.extra_config or {})
+    document["extra_config"] = {
+        name: value
+        for name, value in (config.extra_config or {}).items()
+        if isinstance(name, str) and (name in EXTRA_SETTINGS or name.startswith(EXTRA_PREFIXES))
+    }
     return json.dumps(document, default=str)
 
 
@@ -105,9 +112,13 @@ class HfkvConnector(RemoteConnector):
 
     async def _load(self, names, objects):
         """The outcome of a get into `objects`, which are ours. Cancelled, they are released when the core is done."""
-        buffers = [obj.byte_array for obj in objects]
-        headers = [bytearray(self._header_bytes) for _ in objects] if self._header_bytes else None
-        batch, future = self._submit(_hfkv.GET, names, buffers, headers, objects)
+        try:
+            buffers = [obj.byte_array for obj in objects]
+            headers = [bytearray(self._header_bytes) for _ in objects] if self._header_bytes else None
+            batch, future = self._submit(_hfkv.GET, names, buffers, headers, objects)
+        except BaseException:
+            release(objects)
+            raise
         try:
             return await asyncio.shield(future), headers
         except asyncio.CancelledError:

@@ -46,8 +46,10 @@ static PyObject *close_handle(struct connector_object *self)
 	int is_first;
 	Py_BEGIN_ALLOW_THREADS
 	is_first = handle_gate_close(&self->gate);
-	if (is_first)
+	if (is_first) {
 		hfkv_connector_close(self->handle);
+		handle_gate_closed(&self->gate);
+	}
 	Py_END_ALLOW_THREADS
 	if (!is_first)
 		return PyList_New(0);

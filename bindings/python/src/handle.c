@@ -76,6 +76,7 @@ void handle_gate_init(struct handle_gate *gate)
 	pthread_cond_init(&gate->is_idle, NULL);
 	gate->inside = 0;
 	gate->is_closed = 0;
+	gate->is_done = 0;
 }
 
 void handle_gate_done(struct handle_gate *gate)
@@ -110,10 +111,18 @@ int handle_gate_close(struct handle_gate *gate)
 	pthread_mutex_lock(&gate->mutex);
 	int is_first = !gate->is_closed;
 	gate->is_closed = 1;
-	while (gate->inside)
+	while (is_first ? gate->inside : !gate->is_done)
 		pthread_cond_wait(&gate->is_idle, &gate->mutex);
 	pthread_mutex_unlock(&gate->mutex);
 	return is_first;
+}
+
+void handle_gate_closed(struct handle_gate *gate)
+{
+	pthread_mutex_lock(&gate->mutex);
+	gate->is_done = 1;
+	pthread_cond_broadcast(&gate->is_idle);
+	pthread_mutex_unlock(&gate->mutex);
 }
 
 static int key_list_grow(struct key_list *list)

@@ -35,9 +35,10 @@ void handle_arguments_done(struct handle_arguments *arguments);
 
 struct handle_gate {
 	pthread_mutex_t mutex;
-	pthread_cond_t is_idle;
+	pthread_cond_t is_idle; /* or done */
 	int inside;
 	int is_closed;
+	int is_done; /* the handle is closed */
 };
 
 void handle_gate_init(struct handle_gate *gate);
@@ -45,9 +46,10 @@ void handle_gate_done(struct handle_gate *gate);
 /* 0 and inside, or -1 with ValueError set because the handle is closed. Needs the GIL. */
 int handle_gate_enter(struct handle_gate *gate);
 void handle_gate_leave(struct handle_gate *gate);
-/* Lets nobody in any more and waits until those inside have left. 1 for the first caller, who closes the handle; 0 for
- * later ones. Call without the GIL. */
+/* Lets nobody in any more and waits until those inside have left. 1 for the first caller, who closes the handle and says
+ * so with handle_gate_closed; later ones get 0 once it did. Call without the GIL. */
 int handle_gate_close(struct handle_gate *gate);
+void handle_gate_closed(struct handle_gate *gate);
 
 /* ---- lists collected without the GIL ---- */
 
