@@ -166,8 +166,15 @@ enum hfkv_status fs_paths_file(const struct fs_paths *paths, const char *key, ch
 {
 	CLEANUP(free_pointer) char *name = NULL;
 	enum hfkv_status status = key_to_file_name(key, &name);
+	if (status == HFKV_OVERSIZE)
+		return fault_set(fault, status,
+				 "key '%.200s': its file name would be longer than %d bytes; a shorter model "
+				 "name or salt, or the hfbucket connector, takes it",
+				 key, NAME_MAX);
+	if (status == HFKV_INVALID)
+		return fault_set(fault, status, "key '%.200s' has no file name: it is not UTF-8 text", key);
 	if (status != HFKV_OK)
-		return fault_set(fault, status, "key '%.200s' has no file name", key);
+		return status;
 	const char *base = paths->directories[fs_paths_choose(paths, key)].base;
 	size_t base_length = strlen(base), name_length = strlen(name);
 	if (base_length + 1 + name_length >= PATH_MAX)

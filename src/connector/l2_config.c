@@ -171,18 +171,21 @@ static enum hfkv_status read_fs(struct l2_reading *reading)
 	return status;
 }
 
+/* Whichever backend it is for: the host logs the parameters, and a directory's could hold one by mistake. */
+static enum hfkv_status check_literal_token(const struct l2_reading *reading)
+{
+	if (!reading->options->literal_token_refused || !setting_raw(&reading->params, "token"))
+		return HFKV_OK;
+	return fault_set(reading->fault, HFKV_INVALID,
+			 "token: refused here, because LMCache logs adapter_params; put it "
+			 "into an environment variable and name that in token_env");
+}
+
 static enum hfkv_status read_token(struct l2_reading *reading)
 {
-	const json_t *raw = setting_raw(&reading->params, "token");
-	if (!raw)
-		return HFKV_OK;
-	if (reading->options->literal_token_refused)
-		return fault_set(reading->fault, HFKV_INVALID,
-				 "token: refused here, because LMCache logs adapter_params; put it "
-				 "into an environment variable and name that in token_env");
 	char *token = NULL;
 	enum hfkv_status status = setting_text(&reading->params, "token", &token, reading->fault);
-	if (status != HFKV_OK)
+	if (status != HFKV_OK || !token)
 		return status;
 	reading->config->token = secret_new(token, strlen(token));
 	explicit_bzero(token, strlen(token));
@@ -278,6 +281,8 @@ enum hfkv_status l2_config_read(const struct hfkv_settings *settings, const stru
 		.fault = fault,
 	};
 	enum hfkv_status status = find_kind(&reading);
+	if (status == HFKV_OK)
+		status = check_literal_token(&reading);
 	if (status == HFKV_OK)
 		status = read_common(&reading);
 	bool is_fs = config->kind == CONNECTOR_FS;

@@ -45,6 +45,17 @@ def test_a_file_of_the_wrong_size_is_replaced(l2, work):
     assert mine.load([KEYS[0]]) == [BODIES[KEYS[0]]]
 
 
+@pytest.mark.needs_hfkv
+def test_names_that_lmcache_writes_otherwise_are_no_keys_of_it(l2, work):
+    (work / "kv").mkdir()
+    for name in ("m@0x00000001@0@AB", "m@0x00000001@00@ab", "m@0x00000001@0@abc", "m@0x00000001@0@ab"):
+        (work / "kv" / f"{name}.data").write_bytes(b"x" * SIZE)
+    mine = l2(fs_document("plugin", work / "kv"))
+    page = mine.adapter.list_l2_keys()
+    assert [entry.key.chunk_hash_hex for entry in page.entries] == ["ab"]
+    assert mine.adapter.get_usage().total_bytes_used == 4 * SIZE
+
+
 @pytest.mark.parametrize("theirs", ["fs", "fs_native"])
 def test_lmcache_adapter_on_our_mount(l2, mount, bucket, server, theirs):
     mounted = mount(f"hf://buckets/{bucket}/kv", "--chunk-bytes", SIZE)

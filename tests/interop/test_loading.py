@@ -148,6 +148,19 @@ def test_a_token_that_lmcache_would_log_is_refused(l2):
         l2(plugin("BucketNativeClient", {"bucket_handle": HANDLE, "token": "secret-text"}, "native_plugin"))
 
 
+def test_a_token_among_the_parameters_of_a_directory_is_refused_too(l2, work):
+    with pytest.raises(ValueError, match="token_env"):
+        l2(plugin("FsNativeClient", {"base_path": str(work), "token": "hf_x"}, "native_plugin"))
+
+
+@pytest.mark.parametrize("value", [float("inf"), 2**70, "a\0b", "\ud800", {1: None}, [[]]], ids=ascii)
+def test_settings_of_others_are_not_ours_to_judge(engine, work, value):
+    lm = engine(ours({"hfkv_fs": {"base_path": str(work / "kv")}}), extra={"of_another": value, 5: 1})
+    connector = lm.connector("hfkv_fs")
+    lm.put(connector, lm.key(1), 1)
+    assert lm.get(connector, lm.key(1)) == lm.body(1)
+
+
 def test_each_adapter_parses_exactly_its_own_type():
     from hfkv.lmcache import BucketConnectorAdapter, FsConnectorAdapter
 

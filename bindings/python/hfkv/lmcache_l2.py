@@ -32,12 +32,13 @@ def key_name(key):
 
 
 def object_key(name):
-    """The ObjectKey of an MP key string, None for the old form without a group and for anything that is none."""
+    """The ObjectKey of an MP key string; None for the old form without a group, for anything that is none, and for a string
+    that key_name would write otherwise (hex digits in capitals, leading zeros): that one is another object's."""
     model, *fields = name.split("@")
     if len(fields) not in (3, 4):
         return None
     try:
-        return ObjectKey(
+        key = ObjectKey(
             chunk_hash=bytes.fromhex(fields[2]),
             model_name=model,
             kv_rank=int(fields[0], 16),
@@ -46,6 +47,7 @@ def object_key(name):
         )
     except ValueError:
         return None
+    return key if key_name(key) == name else None
 
 
 class HfkvL2AdapterConfig(L2AdapterConfigBase):

@@ -455,6 +455,9 @@ static void a_token_that_lmcache_would_log_is_refused(void **state)
 	assert_int_equal(status, HFKV_INVALID);
 	assert_non_null(strstr(fault.text, "token_env"));
 	assert_null(strstr(fault.text, "verysecret"));
+	static const char fs[] = "{\"type\":\"fs\",\"base_path\":\"/kv\",\"token\":\"hf_verysecret\"}";
+	assert_int_equal(read_text(HFKV_SETTINGS_JSON, fs, &options, &config, &fault), HFKV_INVALID);
+	assert_non_null(strstr(fault.text, "token_env"));
 }
 
 static void l2_warns_of_unknown_keys(void **state)
