@@ -37,7 +37,7 @@ struct task_engine {
 	struct work_pool *pool;
 	struct work_pool *aside_pool; /* one thread, so that housekeeping never holds a task up */
 	size_t max_threads;
-	atomic_bool stopping;
+	atomic_bool stopping; /* set under mutex */
 	pthread_mutex_t mutex;
 	struct running_task *tasks; /* under mutex */
 	size_t task_count;          /* under mutex */
@@ -81,7 +81,10 @@ void task_engine_free(struct task_engine *engine)
 {
 	if (!engine)
 		return;
+	pthread_mutex_lock(&engine->mutex);
 	atomic_store(&engine->stopping, true);
+	pthread_mutex_unlock(&engine->mutex);
+	/* Work aside may still run batches, so its pool goes first; tasks that end now find that we stop. */
 	work_pool_free(engine->aside_pool);
 	work_pool_free(engine->pool);
 	pthread_mutex_destroy(&engine->mutex);
@@ -361,10 +364,13 @@ bool task_engine_run_aside(struct task_engine *engine, void (*function)(void *co
 	if (!aside)
 		return false;
 	*aside = (struct aside){ { aside_run, aside_cancel, NULL }, function, context };
-	if (work_pool_submit(engine->aside_pool, &aside->item) == HFKV_OK)
-		return true;
-	free(aside);
-	return false;
+	pthread_mutex_lock(&engine->mutex); /* the pool lives while we do not stop */
+	bool taken =
+	    !atomic_load(&engine->stopping) && work_pool_submit(engine->aside_pool, &aside->item) == HFKV_OK;
+	pthread_mutex_unlock(&engine->mutex);
+	if (!taken)
+		free(aside);
+	return taken;
 }
 
 const atomic_bool *task_engine_stopping(const struct task_engine *engine)
