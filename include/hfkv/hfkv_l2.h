@@ -35,7 +35,7 @@ void hfkv_l2_close(struct hfkv_l2 *l2);
 int hfkv_l2_event_fd(const struct hfkv_l2 *l2, enum hfkv_l2_kind kind);
 
 /* STORE: items carry data and length. LOOKUP: every key found is locked once (reference count), only whole
- * chunks where the size is known. LOAD: fills items' data; an item is OK only when whole. *ret_task is unique
+ * chunks where the size is known; all that are asked for are locked while it looks. LOAD: fills items' data; an item is OK only when whole. *ret_task is unique
  * over all kinds. Never blocks. A closing adapter or a full queue (4096 tasks) still takes the task, which then
  * fails at once. */
 enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, struct hfkv_item *items, size_t count,

@@ -19,6 +19,7 @@ struct l2_task {
 	struct hfkv_l2 *l2;
 	enum hfkv_l2_kind kind;
 	uint64_t begun_at; /* a moment of the ledger: an absence counts for what was known then */
+	bool locked[];     /* lookup: item n was locked at submit, so that nothing is deleted between look and lock */
 };
 
 /* ---- life ---- */
@@ -98,9 +99,9 @@ int hfkv_l2_event_fd(const struct hfkv_l2 *l2, enum hfkv_l2_kind kind)
 
 /* ---- what a done task means for locks and usage; the mutex is held ---- */
 
-static void count_stored(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
+static void count_stored(struct l2_task *task, struct hfkv_item *item)
 {
-	(void)begun_at;
+	struct hfkv_l2 *l2 = task->l2;
 	if (item->status != HFKV_OK)
 		return;
 	item->is_new = usage_ledger_note(l2->ledger, item->key, item->bytes);
@@ -108,32 +109,37 @@ static void count_stored(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t be
 }
 
 /* What others stored in a shared place is counted when it is found. */
-static void count_found(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
+static void count_found(struct l2_task *task, struct hfkv_item *item)
 {
+	struct hfkv_l2 *l2 = task->l2;
+	bool locked = task->locked[item - task->completion.result.items];
 	if (item->status == HFKV_NOT_FOUND)
-		usage_ledger_forget(l2->ledger, item->key, begun_at);
-	if (item->status != HFKV_OK)
-		return;
-	if (!l2_locks_acquire(&l2->locks, item->key)) {
-		item->status = HFKV_NOT_FOUND; /* it is being deleted */
+		usage_ledger_forget(l2->ledger, item->key, task->begun_at);
+	if (item->status == HFKV_OK && !locked) {
+		item->status = HFKV_NOT_FOUND; /* it was being deleted */
 		item->bytes = 0;
+	}
+	if (item->status != HFKV_OK) {
+		if (locked)
+			l2_locks_release(&l2->locks, item->key);
 		return;
 	}
 	if (!usage_ledger_touch(l2->ledger, item->key))
 		usage_ledger_note(l2->ledger, item->key, item->bytes);
 }
 
-static void count_loaded(struct hfkv_l2 *l2, struct hfkv_item *item, uint64_t begun_at)
+static void count_loaded(struct l2_task *task, struct hfkv_item *item)
 {
+	struct hfkv_l2 *l2 = task->l2;
 	if (item->status == HFKV_OK)
 		usage_ledger_touch(l2->ledger, item->key);
 	else if (item->status == HFKV_NOT_FOUND)
-		usage_ledger_forget(l2->ledger, item->key, begun_at);
+		usage_ledger_forget(l2->ledger, item->key, task->begun_at);
 }
 
 static void count_items(struct l2_task *task)
 {
-	static void (*const count_item[HFKV_L2_KINDS])(struct hfkv_l2 *, struct hfkv_item *, uint64_t) = {
+	static void (*const count_item[HFKV_L2_KINDS])(struct l2_task *, struct hfkv_item *) = {
 		[HFKV_L2_STORE] = count_stored,
 		[HFKV_L2_LOOKUP] = count_found,
 		[HFKV_L2_LOAD] = count_loaded,
@@ -141,7 +147,7 @@ static void count_items(struct l2_task *task)
 	struct hfkv_l2_result *result = &task->completion.result;
 	SCOPED_LOCK(&task->l2->mutex);
 	for (size_t i = 0; i < result->count; i++) {
-		count_item[task->kind](task->l2, &result->items[i], task->begun_at);
+		count_item[task->kind](task, &result->items[i]);
 		if (result->items[i].status != HFKV_OK)
 			continue;
 		result->ok_count++;
@@ -196,16 +202,26 @@ static void fail_at_once(struct l2_task *task, enum hfkv_status status)
 		result->items[i].bytes = 0;
 		result->items[i].is_new = 0;
 	}
+	count_items(task);
 	result->status = status;
 	snprintf(result->text, sizeof(result->text), "%s",
 		 status == HFKV_BUSY ? "too many tasks wait" : "the adapter is closing");
 	publish(task);
 }
 
+static void lock_keys(struct l2_task *task)
+{
+	const struct hfkv_l2_result *result = &task->completion.result;
+	SCOPED_LOCK(&task->l2->mutex);
+	for (size_t i = 0; i < result->count; i++)
+		task->locked[i] =
+		    result->items[i].key && l2_locks_acquire(&task->l2->locks, result->items[i].key);
+}
+
 enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, struct hfkv_item *items, size_t count,
 				uint64_t *ret_task, struct hfkv_error *error)
 {
-	struct l2_task *task = calloc(1, sizeof(*task));
+	struct l2_task *task = calloc(1, sizeof(*task) + (kind == HFKV_L2_LOOKUP ? count : 0) * sizeof(bool));
 	if (!task)
 		return error_from_fault(HFKV_NO_MEMORY, NULL, error);
 	task->l2 = l2;
@@ -214,6 +230,8 @@ enum hfkv_status hfkv_l2_submit(struct hfkv_l2 *l2, enum hfkv_l2_kind kind, stru
 	task->completion.result.task = atomic_fetch_add(&l2->next_task, 1) + 1;
 	task->completion.result.items = items;
 	task->completion.result.count = count;
+	if (kind == HFKV_L2_LOOKUP)
+		lock_keys(task);
 	*ret_task = task->completion.result.task; /* before it runs: the caller may poll at once */
 	struct task_request request = {
 		.id = *ret_task,

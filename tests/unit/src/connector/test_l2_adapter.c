@@ -5,6 +5,7 @@
 #include "tests/unit/src/connector/log_lines.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #define WAIT_MS 20000
@@ -322,6 +323,63 @@ static void usage_counts_a_key_once_and_by_salt(void **state)
 	assert_null(strstr(salts, "bob"));
 }
 
+static void *close_it(void *l2)
+{
+	hfkv_l2_close(l2);
+	return NULL;
+}
+
+/* Tasks that end while the adapter closes want the evictor, whose thread is gone by then. */
+static void a_store_that_ends_while_it_closes_starts_no_evictor(void **state)
+{
+	struct fixture *fixture = *state;
+	fixture->settings.evicts = true;
+	fixture->settings.capacity_bytes = BYTES;
+	open_it(fixture);
+	char ignored[2048] = "";
+	assert_int_equal(hfkv_l2_list(fixture->l2, append_line, ignored, 0, NULL), HFKV_OK);
+	gate_set_closed(fixture->gate, true);
+	for (size_t i = 0; i < 2; i++)
+		submit(fixture, HFKV_L2_STORE, i * 4, 4);
+	gate_await_waiting(fixture->gate, 2);
+	pthread_t closer;
+	assert_int_equal(pthread_create(&closer, NULL, close_it, fixture->l2), 0);
+	const atomic_bool *stopping = l2_adapter_stopping(fixture->l2);
+	while (!atomic_load(stopping))
+		sched_yield();
+	poll(NULL, 0, 20); /* gives the fault its time; without it nothing depends on that */
+	gate_set_closed(fixture->gate, false);
+	assert_int_equal(pthread_join(closer, NULL), 0);
+	fixture->l2 = NULL;
+	assert_int_equal(fixture->items[0].status, HFKV_OK);
+}
+
+/* From the look at the backend on, not only from the answer. */
+static void what_a_lookup_finds_is_locked_while_it_looks(void **state)
+{
+	struct fixture *fixture = *state;
+	open_it(fixture);
+	assert_int_equal(run(fixture, HFKV_L2_STORE, 0, 1).ok_count, 1);
+	fixture->gate->late_answers = true;
+	gate_set_closed(fixture->gate, true);
+	struct hfkv_item found[2] = { { .key = fixture->keys[0] }, { .key = fixture->keys[1] } };
+	uint64_t task;
+	assert_int_equal(hfkv_l2_submit(fixture->l2, HFKV_L2_LOOKUP, found, 2, &task, NULL), HFKV_OK);
+	gate_await_waiting(fixture->gate, 1);
+	struct hfkv_item gone = { .key = fixture->keys[0] };
+	assert_int_equal(hfkv_l2_delete(fixture->l2, &gone, 1, 0, NULL), HFKV_OK);
+	assert_int_equal(gone.status, HFKV_BUSY);
+	gate_set_closed(fixture->gate, false);
+	await_event(fixture, HFKV_L2_LOOKUP);
+	struct hfkv_l2_result result;
+	assert_int_equal(hfkv_l2_query(fixture->l2, HFKV_L2_LOOKUP, task, &result), HFKV_OK);
+	assert_int_equal(result.ok_count, 1);
+	assert_int_equal(run(fixture, HFKV_L2_LOAD, 0, 1).ok_count, 1);
+	assert_int_equal(usage(fixture).locked_keys, 1); /* not the one that was missing */
+	unlock(fixture, 0, 1);
+	assert_int_equal(usage(fixture).locked_keys, 0);
+}
+
 /* A lookup saw nothing; before it says so, the key is stored. */
 static void an_absence_seen_before_a_store_does_not_uncount_it(void **state)
 {
@@ -527,6 +585,8 @@ int main(void)
 		WITH_FIXTURE(a_failed_load_keeps_the_lock),
 		WITH_FIXTURE(a_miss_locks_nothing),
 		WITH_FIXTURE(usage_counts_a_key_once_and_by_salt),
+		WITH_FIXTURE(a_store_that_ends_while_it_closes_starts_no_evictor),
+		WITH_FIXTURE(what_a_lookup_finds_is_locked_while_it_looks),
 		WITH_FIXTURE(an_absence_seen_before_a_store_does_not_uncount_it),
 		WITH_FIXTURE(a_delete_that_was_not_taken_deletes_nothing),
 		WITH_FIXTURE(without_capacity_the_fraction_is_minus_one_and_said_once),
