@@ -80,7 +80,9 @@ static void check_fuse(struct report *report)
 	else if (errno == ENOENT)
 		add_finding(report, FINDING_BAD, "/dev/fuse", "missing: modprobe fuse, or give the container --device /dev/fuse");
 	else
-		add_finding(report, FINDING_BAD, "/dev/fuse", "cannot be opened: %s", strerrordesc_np(errno));
+		add_finding(report, FINDING_BAD, "/dev/fuse",
+			    "cannot be opened: %s; users need mode 0666 on it, a container --device /dev/fuse --cap-add SYS_ADMIN",
+			    strerrordesc_np(errno));
 }
 
 static bool program_in_path(const char *name)

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import termios
 
 import pytest
 
@@ -254,12 +255,14 @@ def test_put_json(hfkv, url, work):
     assert {name: stored[name] for name in ("path", "size", "xetHash")} == {name: found[name] for name in ("path", "size", "xetHash")}
 
 
-def test_progress_on_a_terminal_only(server, url, work):
-    """stderr is a terminal: a line with bytes and a rate appears, and is wiped at the end."""
+@pytest.mark.parametrize("columns", [0, 100, 30])
+def test_progress_on_a_terminal_only(server, url, work, columns):
+    """stderr is a terminal: a line with bytes and a rate appears, fits, and is wiped at the end."""
     body = random_body(8 << 20, seed=9)
     (work / "big").write_bytes(body)
     server.faults({"route": "xorb-put", "delay_ms": 400})
     outer, inner = pty.openpty()
+    termios.tcsetwinsize(inner, (24, columns))
     process = subprocess.Popen([BIN, "put", str(work / "big"), f"{url}/big"], env=server.environment(), stderr=inner)
     os.close(inner)
     seen = b""
@@ -273,7 +276,10 @@ def test_progress_on_a_terminal_only(server, url, work):
         seen += piece
     os.close(outer)
     assert process.wait(seconds(60)) == 0
-    assert re.search(rb"B of 8\.4 MB, [\d.]+ [kMG]?B/s, \d+ s left", seen) and seen.endswith(b"\r\x1b[K"), seen
+    lines = seen.replace(b"\x1b[K", b"").split(b"\r")
+    assert max(map(len, lines)) < (columns or 80) and seen.endswith(b"\r\x1b[K"), seen
+    if columns != 30:
+        assert re.search(rb"B of 8\.4 MB, [\d.]+ [kMG]?B/s, \d+ (s|min) left", seen), seen
 
 
 def test_full_disk_is_an_error(server, store, url):
