@@ -1,6 +1,7 @@
 #include "fuse/fs_session.h"
 
 #include "common/byte_buf.h"
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "fuse/fs_attributes.h"
 #include "fuse/fs_device.h"
@@ -11,8 +12,11 @@
 #include "fuse/fs_task.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 
 #define POOL_THREADS 256 /* requests that wait for the network at one time, each a thread while it waits */
 #define POOL_QUEUED  8192
@@ -43,6 +47,42 @@ static void hear_libfuse(enum fuse_log_level level, const char *format, va_list 
 	vsnprintf(last_words, sizeof(last_words), format, values);
 	last_words[strcspn(last_words, "\n")] = '\0';
 	log_debug("libfuse: %s", last_words);
+}
+
+/* fusermount3 tells its reason on the stderr it gets from us: that is a file while it runs. */
+struct heard {
+	int file, own_stderr; /* -1: not listening */
+};
+
+static struct heard listen_to_stderr(void)
+{
+	struct heard heard = { memfd_create("hfkv-stderr", MFD_CLOEXEC), fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3) };
+	if (heard.file >= 0 && heard.own_stderr >= 0 && dup2(heard.file, STDERR_FILENO) >= 0)
+		return heard;
+	close_fd(&heard.file);
+	close_fd(&heard.own_stderr);
+	return (struct heard){ -1, -1 };
+}
+
+/* Puts stderr back. What fusermount3 wrote there is the reason of a failed mount. */
+static void stop_listening(struct heard *heard, bool failed)
+{
+	char text[sizeof(last_words)];
+	if (heard->file < 0)
+		return;
+	dup2(heard->own_stderr, STDERR_FILENO);
+	ssize_t length = pread(heard->file, text, sizeof(text) - 1, 0);
+	text[length > 0 ? length : 0] = '\0';
+	char *reason = failed ? strstr(text, "fusermount") : NULL;
+	while (reason && reason > text && reason[-1] != '\n')
+		reason--;
+	if (reason) {
+		memcpy(last_words, reason, strlen(reason) + 1);
+		last_words[strcspn(last_words, "\n")] = *reason = '\0';
+	}
+	fputs(text, stderr); /* what others wrote meanwhile */
+	close_fd(&heard->file);
+	close_fd(&heard->own_stderr);
 }
 
 /* ---- open ---- */
@@ -174,7 +214,10 @@ static enum hfkv_status mount_session(struct fs_session *session, struct fault *
 	fuse_opt_free_args(&args);
 	if (!session->fuse)
 		return fault_set(fault, HFKV_INVALID, "mount options '%s': %s", options, last_words);
-	if (fuse_session_mount(session->fuse, session->settings.mountpoint) == 0)
+	struct heard heard = listen_to_stderr();
+	bool mounted = fuse_session_mount(session->fuse, session->settings.mountpoint) == 0;
+	stop_listening(&heard, !mounted);
+	if (mounted)
 		return fs_device_adopt(session) ? HFKV_OK : HFKV_NO_MEMORY;
 	return fault_set(fault, HFKV_FORBIDDEN, "mounting on '%s': %s", session->settings.mountpoint,
 			 last_words[0] ? last_words : "refused (is fusermount3 installed?)");

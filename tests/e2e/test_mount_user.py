@@ -81,3 +81,17 @@ def test_a_user_mounts_stores_and_reads(server, bucket, url, as_user, place):
             daemon.wait(seconds(20))
         daemon.stderr.close()
     assert mounted_at(place / "mnt") is None
+
+
+@pytest.mark.usefixtures("open_device")
+def test_a_refused_mount_is_one_line_with_the_reason(server, url, as_user, place):
+    program = place / "hfkv"
+    shutil.copy(BIN, program)
+    program.chmod(0o755)
+    assert as_user("mkdir", "-m", "700", place / "run").returncode == 0
+    environment = {**server.environment(), "XDG_RUNTIME_DIR": str(place / "run"), "HOME": str(place)}
+    (place / "mnt").mkdir() # not the user's
+    (place / "mnt").chmod(0o755)
+    ended = as_user(program, "mount", url, place / "mnt", "--chunk-bytes", SIZE, env=environment)
+    assert ended.returncode == 1 and ended.stderr.count(b"\n") == 1, ended.stderr
+    assert ended.stderr.startswith(b"hfkv: ") and b"no write access" in ended.stderr
