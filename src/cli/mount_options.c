@@ -25,7 +25,7 @@ static const struct argp_option option_table[] = {
 	{ "commit", KEY_COMMIT, "sync|writeback", 0, "rename and close return when stored (default); when staged (writeback): not in this release", 10 },
 	{ NULL, 0, NULL, 0, "Caching:", 30 },
 	{ "staging-dir", KEY_STAGING_DIR, "DIR", 0, "Where bodies are kept (default: /dev/shm when large enough, else /var/tmp)", 30 },
-	{ "staging-bytes", KEY_STAGING_BYTES, "N", 0, "Limit of staged bytes; K, M, G, T as suffix", 30 },
+	{ "staging-bytes", KEY_STAGING_BYTES, "N", 0, "Limit of staged bytes; K, M, G, T as suffix (default: half of what is free there, at most 4G)", 30 },
 	{ "metadata-ttl", KEY_METADATA_TTL, "SECONDS", 0, "How long a found object stays known (default: 30)", 30 },
 	{ "negative-ttl", KEY_NEGATIVE_TTL, "SECONDS", 0, "How long an absence stays known (default: 2)", 30 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "The longest any operation may block (default: 30)", 30 },

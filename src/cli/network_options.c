@@ -6,7 +6,7 @@ static const struct argp_option options[] = {
 	{ NULL, 0, NULL, 0, "Network:", 90 },
 	{ "endpoint", KEY_ENDPOINT, "URL", 0, "The Hub to use (default: HF_ENDPOINT, then the public Hub)", 90 },
 	{ "token-env", KEY_TOKEN_ENV, "NAME", 0, "Environment variable that holds the token (default: HF_TOKEN)", 90 },
-	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "File that holds the token (default: the one Hugging Face's tools keep)", 90 },
+	{ "token-file", KEY_TOKEN_FILE, "FILE", 0, "File that holds the token when the variable does not (default: the one Hugging Face's tools keep)", 90 },
 	{ "ca-file", KEY_CA_FILE, "FILE", 0, "Certificates to trust instead of the system's", 90 },
 	{ "json", KEY_JSON, NULL, 0, "Print results as JSON", 90 },
 	{ 0 },
