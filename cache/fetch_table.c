@@ -70,7 +70,7 @@ static struct flight *board(struct fetch_table *table, const struct content_hash
 	return flight;
 }
 
-/* Lock held. */
+/* Lock held. The flight takes the reference to `file`. */
 static void land(struct fetch_table *table, struct flight *flight, enum hfkv_status status,
 		 const struct fault *fault, struct staged_file *file)
 {
@@ -192,8 +192,9 @@ static enum hfkv_status lead_to_staging(struct fetch_table *table, struct flight
 	/* Between the asker's look and his taking the lead another flight may have landed. */
 	struct staged_file *file = find_staged(table, &info->hash);
 	enum hfkv_status status = file ? HFKV_OK : download_to_staging(table, info, deadline, &file, &own);
+	struct staged_file *left = file ? staged_file_ref(file) : NULL;
 	pthread_mutex_lock(&table->mutex);
-	land(table, flight, status, &own, file ? staged_file_ref(file) : NULL);
+	land(table, flight, status, &own, left);
 	pthread_mutex_unlock(&table->mutex);
 	if (file)
 		*ret_file = file;
