@@ -1,7 +1,7 @@
 /*
  * Between the three names of a KV chunk: LMCache's key string, the .data file name, the object name.
  *
- * key:         org/m@1@0@ab12@bfloat16           (any UTF-8 without NUL; shapes in spec section 1)
+ * key:         org/m@1@0@ab12@bfloat16           (any UTF-8 without NUL)
  * file name:   org-SEP-m@1@0@ab12@bfloat16.data  (MP keys carry the rank as 0x%08x)
  * object name: org%2Fm%401%400%40ab12%40bfloat16 (every byte outside A-Z a-z 0-9 _ . - ~ as %XX, upper case)
  *

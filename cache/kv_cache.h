@@ -25,7 +25,7 @@ struct kv_cache_settings {
 	struct object_store *store;       /* borrowed for the life of the cache */
 	const char *prefix;               /* "" or a path without outer slashes; copied */
 	const struct kv_chunk_spec *spec; /* borrowed for the life of the cache; NULL: no size rule */
-	const char *staging_dir;          /* NULL: chosen as spec section 1 says; copied */
+	const char *staging_dir;          /* NULL: chosen by cache/staging_place.h; copied */
 	const char *staging_label;        /* name part of the private directory made there, e.g. "mount"; copied */
 	uint64_t staging_bytes;           /* limit; 0: a default that fits the place */
 	bool staging_private_tmpfs;       /* where we may: a tmpfs of our own with size= the limit */

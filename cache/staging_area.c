@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CHUNKS_NEEDED       4             /* full-size KV chunks that a place must hold (spec section 1) */
+#define CHUNKS_NEEDED       4             /* full-size KV chunks that a place must hold */
 #define NEEDED_WITHOUT_RULE (64ULL << 20) /* when there is no size rule */
 
 void staged_file_body_name(const struct staged_file *file, char name[STAGED_NAME_BYTES])

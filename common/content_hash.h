@@ -1,8 +1,8 @@
 /*
  * A 32-byte content hash as Xet uses it, and its text form.
  *
- * The text form is 64 lower-case hex digits of the bytes with every 8-byte group reversed (Xet protocol
- * note, section 1). The all-zero hash names the empty file. Plain value; any thread.
+ * The text form is 64 lower-case hex digits of the bytes with every 8-byte group reversed (Xet protocol,
+ * api). The all-zero hash names the empty file. Plain value; any thread.
  */
 #ifndef COMMON_CONTENT_HASH_H
 #define COMMON_CONTENT_HASH_H

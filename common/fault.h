@@ -47,7 +47,7 @@ const char *fault_text(const struct fault *fault, enum hfkv_status status);
 /* The status for a local errno value (ENOENT -> NOT_FOUND, ENOSPC -> NO_SPACE, ...). */
 enum hfkv_status status_from_errno(int error_number);
 
-/* The errno that a user of the mount sees for a status: the one table of spec section 2. OK is 0. */
+/* The errno that a user of the mount sees for a status; no other table of them exists. OK is 0. */
 int status_to_errno(enum hfkv_status status);
 
 #endif

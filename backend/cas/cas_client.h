@@ -1,7 +1,7 @@
 /*
  * The endpoints of a CAS, one function each: xorbs and shards in, reconstructions and xorb ranges out.
  *
- * Source: Xet protocol note, 7 to 10. It keeps tokens fresh (once more after a 401), falls back from v2 to v1
+ * Source: Xet protocol, auth and api. It keeps tokens fresh (once more after a 401), falls back from v2 to v1
  * where the server lacks v2 and remembers that, and retries by http_retry.h. It holds no plan and no file. Any
  * thread; calls block until `deadline`.
  */

@@ -1,8 +1,8 @@
 /*
  * Access to a CAS: its address and a token, for reading or writing, kept fresh.
  *
- * It does not know the Hub: whoever makes it gives a function that asks for a token. Source: Xet protocol
- * note, 7.2: a token is renewed when it has less than 30 s left, one renewal at a time while others wait; the
+ * It does not know the Hub: whoever makes it gives a function that asks for a token. Source: Xet protocol,
+ * auth, and hf_xet: a token is renewed when it has less than 30 s left, one renewal at a time while others wait; the
  * address is that of the newest answer. After a 401 the caller reports the token it used, and the next get renews
  * it. Any thread.
  */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The v1 shard call may be silent for long while the server works (protocol note, 8.4). */
+/* The v1 shard call may be silent for long while the server works. */
 #define SHARD_V1_STALL_MS (10 * 60 * 1000)
 
 #define PROGRESS_LINE_MAX_BYTES (1024 * 1024)

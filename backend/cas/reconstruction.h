@@ -2,7 +2,7 @@
  * The plan for reading a range of a file: which byte ranges of which xorbs to fetch, and which of their chunks
  * make up the file. Parsed from the CAS's answers, v1 and v2 alike; pure, no I/O.
  *
- * Source: Xet protocol note, 9.1 and 9.2. Equal ranges are merged, so one fetch serves every term that needs it;
+ * Source: Xet protocol, file-reconstruction. Equal ranges are merged, so one fetch serves every term that needs it;
  * an entry of several ranges becomes single-range fetches. Everything is checked: a plan that exists can be
  * followed. Plain data, immutable after parsing but for URLs; one thread at a time.
  */

@@ -1,5 +1,5 @@
 /*
- * When and how long to wait before the same call is made again (spec section 1, network).
+ * When and how long to wait before the same call is made again.
  *
  * Retried: transport errors, stalls, 408, 429 and 5xx except 501 and 507. An answer cut short or not parseable is
  * the caller's choice (it passes UNAVAILABLE). Waits are exponential with jitter, or what the server asked for

@@ -1,7 +1,7 @@
 /*
  * The Hub token: where it is found, and the one in use.
  *
- * Places, first hit wins (spec section 1): the environment variable the user named (default HF_TOKEN), the
+ * Places, first hit wins: the environment variable the user named (default HF_TOKEN), the
  * configured token, the token file, HF_TOKEN, then the file that Hugging Face's own tools keep (HF_TOKEN_PATH,
  * else HF_HOME/token, else $XDG_CACHE_HOME/huggingface/token, else ~/.cache/huggingface/token). White space around
  * a token is dropped; an empty one counts as absent. No token at all is no error: public buckets need none.

@@ -1,4 +1,4 @@
-/* Signed data URLs: byte ranges of stored xorbs (Xet protocol note, 9.2). */
+/* Signed data URLs: byte ranges of stored xorbs (Xet protocol, download-protocol). */
 #include "backend/local_server/byte_ranges.h"
 #include "backend/local_server/request_uri.h"
 #include "backend/local_server/routes.h"

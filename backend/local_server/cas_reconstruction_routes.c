@@ -1,4 +1,4 @@
-/* Reconstruction queries, v1 and v2 (Xet protocol note, 9.1). */
+/* Reconstruction queries, v1 and v2 (Xet protocol, api). */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/reconstruction_plan.h"
 #include "backend/local_server/routes.h"

@@ -1,4 +1,4 @@
-/* The one user, CAS tokens, and the change feed that this server does not have (Hub note, sections 1, 5, 7). */
+/* The one user, CAS tokens, and the change feed that this server does not have. */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/routes.h"
 

@@ -1,4 +1,4 @@
-/* The one call that changes a bucket's objects: NDJSON of operations (Hub note, section 4). */
+/* The one call that changes a bucket's objects: NDJSON of operations. */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/object_path.h"
 #include "backend/local_server/request_access.h"

@@ -1,4 +1,4 @@
-/* Buckets: create, info, list, delete, settings, move (Hub note, section 1). */
+/* Buckets: create, info, list, delete, settings, move. */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/object_path.h"
 #include "backend/local_server/request_access.h"

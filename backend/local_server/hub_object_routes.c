@@ -1,4 +1,4 @@
-/* Listings and look-ups of objects: tree and paths-info (Hub note, sections 2 and 3). */
+/* Listings and look-ups of objects: tree and paths-info. */
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/request_uri.h"
 #include "backend/local_server/routes.h"
@@ -104,7 +104,7 @@ static void list_end(struct entry_list *list, struct reply *reply)
 
 /* ---- tree ---- */
 
-/* One level only when the caller says so: no parameter means everything (Hub note, section 2). */
+/* One level only when the caller says so: no parameter means everything. */
 static bool wants_one_level(const struct request *request)
 {
 	CLEANUP(free_pointer) char *value = uri_query_value(request->query, "recursive");

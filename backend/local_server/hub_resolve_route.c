@@ -1,4 +1,4 @@
-/* resolve: what an object is, and its bytes for clients that do not speak Xet (Hub note, section 6). */
+/* resolve: what an object is, and its bytes for clients that do not speak Xet. */
 #include "backend/local_server/file_content.h"
 #include "backend/local_server/json_writer.h"
 #include "backend/local_server/routes.h"

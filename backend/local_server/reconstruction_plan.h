@@ -2,7 +2,7 @@
  * Which pieces of which xorbs give a range of a file: the terms, cut to the whole chunks that the range touches,
  * and per xorb the runs of chunks that serve them. Reads the catalog once for each xorb.
  *
- * A plan is the caller's own. Source: Xet protocol note, 9.1.
+ * A plan is the caller's own. Source: Xet protocol, file-reconstruction.
  */
 #ifndef BACKEND_LOCAL_SERVER_RECONSTRUCTION_PLAN_H
 #define BACKEND_LOCAL_SERVER_RECONSTRUCTION_PLAN_H

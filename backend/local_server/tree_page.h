@@ -1,6 +1,6 @@
 /*
  * One page of a listing: which of the objects in byte order are shown, and the directories made of their paths.
- * Pure; it only follows a scan of the catalog. Source: Hub note, section 2.
+ * Pure; it only follows a scan of the catalog. Source: huggingface_hub's client.
  *
  * The prefix is a raw key prefix. One-level listings of prefix P show, for a path that begins with P + "/", what
  * lies directly below that; for any other path with the prefix, what lies up to the next slash: so both the

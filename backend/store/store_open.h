@@ -9,7 +9,7 @@
 #include "backend/store/object_store.h"
 #include "common/secret.h"
 
-/* Where a token comes from, in the order of spec section 1. All optional; borrowed during the call. */
+/* Where a token comes from, in the order of backend/hub/hub_auth.h. All optional; borrowed during the call. */
 struct token_places {
 	const char *environment_name; /* --token-env / token_env; NULL: HF_TOKEN */
 	struct secret *configured;    /* `token` of a configuration */

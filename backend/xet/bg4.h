@@ -2,7 +2,7 @@
  * Byte grouping by four: puts bytes 0, 4, 8, ... first, then 1, 5, 9, ... and so on, so that LZ4 sees the
  * slowly changing bytes of 32-bit numbers together.
  *
- * Source: Xet protocol note, 4.1. Pure; any thread; `in` and `out` hold `length` bytes each and do not overlap.
+ * Source: Xet protocol, xorb. Pure; any thread; `in` and `out` hold `length` bytes each and do not overlap.
  */
 #ifndef BACKEND_XET_BG4_H
 #define BACKEND_XET_BG4_H

@@ -1,7 +1,7 @@
 /*
  * Packs Xet chunks into record payloads and unpacks them: the one place that knows LZ4.
  *
- * Source: Xet protocol note, 4.1. A packer decides cheaply whether packing is worth it: it tries a small sample at
+ * Source: Xet protocol, xorb. A packer decides cheaply whether packing is worth it: it tries a small sample at
  * each source's start and again every 32 chunks, so that incompressible data costs nearly nothing. Any choice is
  * valid on the wire; hashes never depend on it.
  * A packer or unpacker serves one thread at a time; it owns its buffers and no I/O happens here.

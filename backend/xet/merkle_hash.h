@@ -1,7 +1,7 @@
 /*
  * Every hash of the Xet formats: keyed BLAKE3 of chunks, Merkle nodes, files, term ranges, and of hashes.
  *
- * Source: Xet protocol note, section 3. Pure functions and plain values without heap memory; any thread (one
+ * Source: Xet protocol, hashing. Pure functions and plain values without heap memory; any thread (one
  * thread at a time for a builder). Nothing here can fail.
  */
 #ifndef BACKEND_XET_MERKLE_HASH_H

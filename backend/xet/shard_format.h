@@ -1,7 +1,7 @@
 /*
  * The records of a shard as plain values: what shard_writer takes and shard_reader gives.
  *
- * Source: Xet protocol note, section 5. All integers in the file are little-endian; records are 48 bytes.
+ * Source: Xet protocol, shard. All integers in the file are little-endian; records are 48 bytes.
  */
 #ifndef BACKEND_XET_SHARD_FORMAT_H
 #define BACKEND_XET_SHARD_FORMAT_H

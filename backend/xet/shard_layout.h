@@ -1,7 +1,7 @@
 /*
  * Where the fields of a shard's records lie. Private to backend/xet.
  *
- * Source: Xet protocol note, section 5.
+ * Source: Xet protocol, shard.
  */
 #ifndef BACKEND_XET_SHARD_LAYOUT_H
 #define BACKEND_XET_SHARD_LAYOUT_H

@@ -1,7 +1,7 @@
 /*
  * A checked view of a shard in memory, in every form: uploaded, local with lookup tables, keyed dedup answer.
  *
- * Source: Xet protocol note, section 5. shard_reader_open checks the whole structure once, so that walking it
+ * Source: Xet protocol, shard. shard_reader_open checks the whole structure once, so that walking it
  * afterwards cannot fail. It checks form, not truth: whether hashes and sums are right is for the caller.
  * A view borrows the bytes, which must outlive it, and owns nothing. Any thread.
  */

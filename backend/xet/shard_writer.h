@@ -1,7 +1,8 @@
 /*
  * Builds a shard in upload form (no footer, every file verified) for files whose xorbs were uploaded.
  *
- * Source: Xet protocol note, 5 and 5.1. Keeps only the bytes of the shard itself. One thread at a time; no I/O.
+ * Source: Xet protocol, shard, and what hf_xet uploads. Keeps only the bytes of the shard itself. One thread at a
+ * time; no I/O.
  */
 #ifndef BACKEND_XET_SHARD_WRITER_H
 #define BACKEND_XET_SHARD_WRITER_H

@@ -1,7 +1,7 @@
 /*
  * Content-defined chunking: where a stream of bytes is cut into Xet chunks.
  *
- * Source: Xet protocol note, section 2 (gear hash, 8 KiB to 128 KiB, 64 KiB on average). It only finds cuts: it
+ * Source: Xet protocol, chunking (gear hash, 8 KiB to 128 KiB, 64 KiB on average). It only finds cuts: it
  * neither keeps nor hashes bytes. The result does not depend on how the stream is split into spans.
  * Plain value, no heap memory, cannot fail; one thread at a time for each chunker.
  */

@@ -1,5 +1,5 @@
 /*
- * The gear table of the Xet chunker: 256 random constants that the format fixes (Xet protocol note, section 2).
+ * The gear table of the Xet chunker: 256 random constants that the format fixes (Xet protocol, chunking).
  */
 #include "backend/xet/xet_gear.h"
 

@@ -1,6 +1,6 @@
 /*
- * Sizes that the Xet formats and the CAS fix, in bytes unless said otherwise (Xet protocol note,
- * 2, 4.1, 4.3, 5.1).
+ * Sizes that the Xet formats and the CAS fix, in bytes unless said otherwise (Xet protocol,
+ * chunking, xorb and shard).
  */
 #ifndef BACKEND_XET_XET_LIMITS_H
 #define BACKEND_XET_XET_LIMITS_H

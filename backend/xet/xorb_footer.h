@@ -1,7 +1,7 @@
 /*
  * The optional table of contents behind the records of a stored xorb.
  *
- * Source: Xet protocol note, 4.2. Pure; any thread.
+ * Source: Xet protocol, xorb. Pure; any thread.
  */
 #ifndef BACKEND_XET_XORB_FOOTER_H
 #define BACKEND_XET_XORB_FOOTER_H

@@ -2,7 +2,7 @@
  * A streaming decoder of chunk records: fed byte spans of any size, it decodes each record straight into the place
  * the caller names. It checks the format and lengths, not hashes; a xorb_validator does that for whole bodies.
  *
- * Source: Xet protocol note, 4.1. Memory: at most one payload, and one chunk where no place was given. Raw bytes
+ * Source: Xet protocol, xorb. Memory: at most one payload, and one chunk where no place was given. Raw bytes
  * go from the span to the place in one copy, or in none when a whole raw record lies in the span and is lent. One
  * thread at a time; no I/O. After a failure only free may follow.
  */

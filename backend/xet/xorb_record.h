@@ -1,7 +1,7 @@
 /*
  * The 8-byte header in front of each chunk's payload in a xorb. Only the header: see chunk_codec.h for payloads.
  *
- * Source: Xet protocol note, 4.1. Pure; any thread.
+ * Source: Xet protocol, xorb. Pure; any thread.
  */
 #ifndef BACKEND_XET_XORB_RECORD_H
 #define BACKEND_XET_XORB_RECORD_H

@@ -2,7 +2,7 @@
  * Checks the whole body of a xorb as it streams by, and lists its chunks: what a server does before it believes an
  * upload. It keeps the list and one record, never the body.
  *
- * Source: Xet protocol note, 4. Takes bodies with footer (version 1 or 0) and without; a footer must agree with
+ * Source: Xet protocol, xorb. Takes bodies with footer (version 1 or 0) and without; a footer must agree with
  * the records. Limits: XORB_ACCEPTED_*. One thread at a time; no I/O. After a failure only free may follow.
  */
 #ifndef BACKEND_XET_XORB_VALIDATOR_H

@@ -2,7 +2,7 @@
  * The bookkeeping of a xorb that is being filled: what fits, its chunk list, its hash. It holds no chunk bytes;
  * whoever uploads keeps them (or where to read them again) and writes header and payload of each record in order.
  *
- * Source: Xet protocol note, 4. Limits follow the safe rule of 4.3, counted on the raw bytes plus headers, so that
+ * Source: Xet protocol, xorb. Limits are counted on the raw bytes plus headers, so that
  * neither the raw sum nor the body ever passes 64 MiB. One thread at a time.
  */
 #ifndef BACKEND_XET_XORB_WRITER_H

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* Fixed by spec section 8: scripts branch on them. */
+/* Fixed: scripts branch on them. */
 enum cli_exit {
 	CLI_DONE = 0,
 	CLI_FAILED = 1,

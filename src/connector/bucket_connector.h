@@ -1,5 +1,5 @@
 /*
- * KV chunks as objects of a bucket (spec sections 4 and 5): the kv_backend over a kv_cache. A batch is one call:
+ * KV chunks as objects of a bucket: the kv_backend over a kv_cache. A batch is one call:
  * shared uploads, one question for all names, downloads in parallel.
  */
 #ifndef SRC_CONNECTOR_BUCKET_CONNECTOR_H

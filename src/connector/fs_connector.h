@@ -1,5 +1,5 @@
 /*
- * KV chunks as .data files in directories (spec section 3): local disks, NFS, or hfkv's own mount. One file a key,
+ * KV chunks as .data files in directories: local disks, NFS, or hfkv's own mount. One file a key,
  * written as a temporary and renamed into place, so a reader sees a whole body or none.
  *
  * File names and the choice among several directories are LMCache's, in both directions. It is a kv_backend: calls

@@ -1,4 +1,4 @@
-/* An in-process connector's settings out of LMCache's configuration (spec sections 3 and 4). */
+/* An in-process connector's settings out of LMCache's configuration. */
 #include "src/connector/connector_config.h"
 
 #include "common/log.h"

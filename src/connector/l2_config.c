@@ -1,4 +1,4 @@
-/* An L2 adapter's settings out of its JSON (spec section 5; LMCache's plugin forms, spec section 6). */
+/* An L2 adapter's settings out of its JSON, in LMCache's plugin forms too. */
 #include "src/connector/connector_config.h"
 
 #include "src/connector/setting_reader.h"

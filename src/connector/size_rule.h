@@ -3,7 +3,7 @@
  * buffers of this process, or not known.
  *
  * A body is LMCache's metadata header, where one is used, and the tensor data. Learned sizes are kept per model,
- * rank and group of MP keys (spec section 1), the latest one counts, at most 4096 of them. Any thread.
+ * rank and group of MP keys, the latest one counts, at most 4096 of them. Any thread.
  */
 #ifndef SRC_CONNECTOR_SIZE_RULE_H
 #define SRC_CONNECTOR_SIZE_RULE_H

@@ -123,7 +123,7 @@ static void test_many(void **state)
 	free(puts);
 }
 
-/* ---- cases.md 20: writers of one new key at once ---- */
+/* ---- writers of one new key at once ---- */
 
 #define WRITERS 4
 

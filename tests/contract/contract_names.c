@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* cases.md 3, 4 and 17: each means its own bytes. */
+/* Each means its own bytes. */
 static const char *const hard_names[] = {
 	"a#b",
 	"a?b=c",

@@ -1,4 +1,4 @@
-"""Ordinary tools on a kv mount: exit 0, right bytes, and metadata accepted quietly (case 19)."""
+"""Ordinary tools on a kv mount: exit 0, right bytes, and metadata accepted quietly."""
 
 import os
 import shutil

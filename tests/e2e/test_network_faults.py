@@ -89,7 +89,7 @@ def test_servers_without_version_two(server, hfkv, url, work):
 
 
 def test_half_a_batch(server, hfkv, url, work):
-    """cases.md 1, first form: what landed is kept, the caller learns of the failure."""
+    """What landed is kept, the caller learns of the failure."""
     files = bodies(work, 8, 5000)
     server.faults({"route": "batch", "times": 1, "apply_first": 3, "status": 500})
     result = put(hfkv, url, files)
@@ -102,7 +102,7 @@ def test_half_a_batch(server, hfkv, url, work):
 
 
 def test_lost_answer_of_a_batch(server, hfkv, url, work):
-    """cases.md 1, second form."""
+    """Everything landed and nobody was told: it counts as stored."""
     files = bodies(work, 8, 5000)
     server.faults({"route": "batch", "times": 1, "drop": "after_work"})
     result = put(hfkv, url, files)

@@ -152,7 +152,7 @@ def test_a_file_of_the_wrong_size_is_absent_and_heals(engine, paths):
 
 
 def test_keys_that_lmcache_confuses_are_two_files(engine, paths):
-    """cases.md 4: org/m-SEP-x and org/m/x share a file in LMCache's connector, never in ours."""
+    """org/m-SEP-x and org/m/x share a file in LMCache's connector, never in ours."""
     lm, mine, _theirs = open_both(engine, paths, {})
     one, two = lm.key(1, model="org/m-SEP-x"), lm.key(1, model="org/m/x")
     lm.put(mine, one, 1)

@@ -205,7 +205,7 @@ static bool stall_some(struct loopback_exchange *exchange, void *context)
 							: answer_plainly(exchange, context);
 }
 
-/* cases.md 7 and 10: calls that stall hold up nobody, and end at their deadline. */
+/* Calls that stall hold up nobody, and end at their deadline. */
 static void test_stalled_calls_hold_up_nobody(void **state)
 {
 	(void)state;

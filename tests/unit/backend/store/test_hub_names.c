@@ -162,7 +162,7 @@ static size_t count_ok(const struct names_world *world)
 	return count;
 }
 
-/* cases.md 1, first form: 3 of 8 landed, then 500. */
+/* 3 of 8 landed, then 500. */
 static void test_half_applied(void **state)
 {
 	(void)state;

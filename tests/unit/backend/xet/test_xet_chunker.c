@@ -137,7 +137,7 @@ static void hashes_of_files_and_ranges_follow_the_vectors(void **state)
 	json_decref(file);
 }
 
-/* The rule of the protocol note, byte by byte. */
+/* The rule of the protocol, byte by byte. */
 static void cut_slowly(const struct bytes *input, struct cuts *ret_cuts)
 {
 	uint64_t h = 0;
