@@ -57,17 +57,27 @@ static enum hfkv_status fill_window(struct source_cutter *cutter, struct fault *
 
 static void emit(struct source_cutter *cutter, const uint8_t *bytes, size_t length, struct cut_chunk *ret_chunk)
 {
-	*ret_chunk = (struct cut_chunk){ bytes, (uint32_t)length, cutter->chunk_offset };
+	*ret_chunk = (struct cut_chunk){ .bytes = bytes, .raw_bytes = (uint32_t)length, .offset = cutter->chunk_offset };
 	cutter->chunk_offset += length;
+}
+
+/* Where a chunk ends depends on its own bytes alone: the bytes of the last chunk once more are cut like it. A chunk that
+ * only the end of the source ended has nothing behind it. */
+static bool last_chunk_again(const struct source_cutter *cutter, const uint8_t *start, uint64_t left)
+{
+	size_t length = cutter->last_length;
+	return length > 0 && left >= length && memcmp(start, start - length, length) == 0;
 }
 
 static void cut_memory(struct source_cutter *cutter, struct cut_chunk *ret_chunk)
 {
 	const uint8_t *start = cutter->source->memory + cutter->chunk_offset;
-	bool cut;
-	size_t length =
-	    xet_chunker_next(&cutter->chunker, start, cutter->source->size_bytes - cutter->chunk_offset, &cut);
-	emit(cutter, start, length, ret_chunk);
+	uint64_t left = cutter->source->size_bytes - cutter->chunk_offset;
+	bool cut, repeats = last_chunk_again(cutter, start, left);
+	if (!repeats)
+		cutter->last_length = xet_chunker_next(&cutter->chunker, start, left, &cut);
+	emit(cutter, start, cutter->last_length, ret_chunk);
+	ret_chunk->repeats = repeats;
 }
 
 static enum hfkv_status cut_file(struct source_cutter *cutter, struct cut_chunk *ret_chunk, struct fault *fault)

@@ -1,7 +1,8 @@
 /*
  * Cuts a source into its Xet chunks, one after the other, with the bytes of each in one piece.
  *
- * Memory is cut where it lies; a file is read through one window, so that it is hashed while in the cache.
+ * Memory is cut where it lies; a file is read through one window, so that it is hashed while in the cache. Where a
+ * chunk in memory is followed by the same bytes again (padding, unused tokens), they are compared, not scanned.
  * One thread at a time; reads local files only.
  */
 #ifndef BACKEND_CAS_SOURCE_CUTTER_H
@@ -27,6 +28,7 @@ struct cut_chunk {
 	const uint8_t *bytes; /* borrowed until the next call */
 	uint32_t raw_bytes;
 	uint64_t offset; /* in the source */
+	bool repeats;    /* it has the bytes, and so the hash, of the chunk before it in this source */
 };
 
 /* Fields are the module's. Start with all zero. */
@@ -34,6 +36,7 @@ struct source_cutter {
 	const struct upload_source *source;
 	struct xet_chunker chunker;
 	uint64_t chunk_offset; /* of the open chunk in the source */
+	size_t last_length;    /* of the chunk cut last; 0: none, or a file's */
 	uint8_t *window;       /* kept from source to source; NULL until a file is read */
 	size_t start;          /* of the open chunk in the window */
 	size_t scanned;        /* the chunker has seen the window up to here */

@@ -121,6 +121,7 @@ static enum hfkv_status place_chunk(struct attempt *attempt, const struct new_ch
 static enum hfkv_status add_item(struct attempt *attempt, uint32_t item, struct fault *fault)
 {
 	struct session_file *file = &attempt->files[item];
+	struct content_hash hash = { { 0 } };
 	struct merkle_root root;
 	merkle_root_init(&root);
 	source_cutter_begin(&attempt->cutter, &attempt->session->sources[item]);
@@ -140,7 +141,9 @@ static enum hfkv_status add_item(struct attempt *attempt, uint32_t item, struct 
 		}
 		if (!more)
 			break;
-		merkle_hash_xet_chunk(chunk.cut.bytes, chunk.cut.raw_bytes, &chunk.hash);
+		if (!chunk.cut.repeats)
+			merkle_hash_xet_chunk(chunk.cut.bytes, chunk.cut.raw_bytes, &hash);
+		chunk.hash = hash;
 		merkle_root_add(&root, &chunk.hash, chunk.cut.raw_bytes);
 		status = place_chunk(attempt, &chunk, &place, fault);
 		if (status == HFKV_OK)
