@@ -132,7 +132,7 @@ enum hfkv_status hub_auth_reload(struct hub_auth *auth, struct fault *fault)
 	else if (!found.token)
 		snprintf(found.origin, sizeof(found.origin),
 			 "no token was found: set %.60s, name a token file, or run 'hf auth login'",
-			 auth->environment_name);
+			 *auth->environment_name ? auth->environment_name : DEFAULT_ENVIRONMENT_NAME);
 	struct secret *old;
 	{
 		SCOPED_LOCK(&auth->mutex);

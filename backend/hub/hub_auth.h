@@ -19,7 +19,7 @@
 
 /* All optional. Strings are copied, the secret is referenced. */
 struct hub_auth_places {
-	const char *environment_name; /* NULL: HF_TOKEN */
+	const char *environment_name; /* NULL: HF_TOKEN; "": none is asked first */
 	struct secret *configured;
 	const char *file;
 };

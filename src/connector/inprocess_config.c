@@ -200,11 +200,11 @@ static enum hfkv_status read_fs(struct reading *reading)
 	return status;
 }
 
-/* The token leaves the document's memory for a struct secret. */
+/* The token leaves the document's memory for a struct secret. An empty one is none, as LMCache has it. */
 static enum hfkv_status read_token(struct reading *reading)
 {
 	char *token = NULL;
-	enum hfkv_status status = setting_text(&reading->own, "token", &token, reading->fault);
+	enum hfkv_status status = setting_text_or_empty(&reading->own, "token", &token, reading->fault);
 	if (status != HFKV_OK || !token)
 		return status;
 	reading->config->token = secret_new(token, strlen(token));
@@ -225,7 +225,7 @@ static enum hfkv_status read_bucket(struct reading *reading)
 				 "[/<prefix>]",
 				 reading->own.prefix);
 	if (status == HFKV_OK)
-		status = setting_text(&reading->own, "token_env", &config->token_env, fault);
+		status = setting_text_or_empty(&reading->own, "token_env", &config->token_env, fault);
 	if (status == HFKV_OK)
 		status = read_token(reading);
 	if (status == HFKV_OK)

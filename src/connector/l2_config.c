@@ -171,10 +171,17 @@ static enum hfkv_status read_fs(struct l2_reading *reading)
 	return status;
 }
 
+/* An empty one is none, as LMCache has it. */
+static bool has_token(const struct l2_reading *reading)
+{
+	const json_t *token = setting_raw(&reading->params, "token");
+	return token && !(json_is_string(token) && json_string_length(token) == 0);
+}
+
 /* Whichever backend it is for: the host logs the parameters, and a directory's could hold one by mistake. */
 static enum hfkv_status check_literal_token(const struct l2_reading *reading)
 {
-	if (!reading->options->literal_token_refused || !setting_raw(&reading->params, "token"))
+	if (!reading->options->literal_token_refused || !has_token(reading))
 		return HFKV_OK;
 	return fault_set(reading->fault, HFKV_INVALID,
 			 "token: refused here, because LMCache logs adapter_params; put it "
@@ -183,6 +190,8 @@ static enum hfkv_status check_literal_token(const struct l2_reading *reading)
 
 static enum hfkv_status read_token(struct l2_reading *reading)
 {
+	if (!has_token(reading))
+		return HFKV_OK;
 	char *token = NULL;
 	enum hfkv_status status = setting_text(&reading->params, "token", &token, reading->fault);
 	if (status != HFKV_OK || !token)
@@ -205,7 +214,7 @@ static enum hfkv_status read_bucket(struct l2_reading *reading)
 				 "bucket_handle: missing; give hf://buckets/<namespace>/<bucket>"
 				 "[/<prefix>]");
 	if (status == HFKV_OK)
-		status = setting_text(params, "token_env", &config->token_env, fault);
+		status = setting_text_or_empty(params, "token_env", &config->token_env, fault);
 	if (status == HFKV_OK)
 		status = read_token(reading);
 	if (status == HFKV_OK)

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #define SHOWN_VALUE_BYTES 96
+#define SHORT_TEXT_BYTES  64 /* more than any number or truth value */
 
 const json_t *setting_raw(const struct setting_scope *scope, const char *name)
 {
@@ -48,20 +49,51 @@ enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *n
 			 told, too_long ? "..." : "", expected);
 }
 
-enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text,
-			      struct fault *fault)
+static enum hfkv_status read_text(const struct setting_scope *scope, const char *name, bool may_be_empty, char **text,
+				  struct fault *fault)
 {
 	const json_t *value = setting_raw(scope, name);
 	if (!value)
 		return HFKV_OK;
-	if (!json_is_string(value) || json_string_length(value) == 0)
-		return setting_refuse(scope, name, value, "a non-empty string", fault);
+	if (!json_is_string(value) || (json_string_length(value) == 0 && !may_be_empty))
+		return setting_refuse(scope, name, value, may_be_empty ? "a string" : "a non-empty string", fault);
 	char *copy = strdup(json_string_value(value));
 	if (!copy)
 		return HFKV_NO_MEMORY;
 	free(*text);
 	*text = copy;
 	return HFKV_OK;
+}
+
+enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text,
+			      struct fault *fault)
+{
+	return read_text(scope, name, false, text, fault);
+}
+
+enum hfkv_status setting_text_or_empty(const struct setting_scope *scope, const char *name, char **text,
+				       struct fault *fault)
+{
+	return read_text(scope, name, true, text, fault);
+}
+
+/* A string's text without outer white space, in `buffer`; NULL when it is none, is empty, or is too long for any
+ * number or truth value. */
+static const char *short_text(const json_t *value, char *buffer, size_t capacity)
+{
+	static const char *const space = " \t\n\r\f\v";
+	if (!json_is_string(value))
+		return NULL;
+	const char *text = json_string_value(value);
+	text += strspn(text, space);
+	size_t length = strlen(text);
+	while (length > 0 && strchr(space, text[length - 1]))
+		length--;
+	if (length == 0 || length >= capacity)
+		return NULL;
+	memcpy(buffer, text, length);
+	buffer[length] = '\0';
+	return buffer;
 }
 
 static bool parse_bool(const char *text, bool *ret_value)
@@ -86,7 +118,9 @@ enum hfkv_status setting_bool(const struct setting_scope *scope, const char *nam
 		*value = json_is_true(raw);
 		return HFKV_OK;
 	}
-	if (!scope->strict && json_is_string(raw) && parse_bool(json_string_value(raw), value))
+	char buffer[SHORT_TEXT_BYTES];
+	const char *text = scope->strict ? NULL : short_text(raw, buffer, sizeof(buffer));
+	if (text && parse_bool(text, value))
 		return HFKV_OK;
 	bool is_bit = json_is_integer(raw) && (json_integer_value(raw) == 0 || json_integer_value(raw) == 1);
 	if (scope->strict || !is_bit)
@@ -102,10 +136,10 @@ static bool read_number(const struct setting_scope *scope, const json_t *raw, do
 		*ret_value = json_number_value(raw);
 		return isfinite(*ret_value);
 	}
-	if (scope->strict || !json_is_string(raw) || json_string_length(raw) == 0)
+	char buffer[SHORT_TEXT_BYTES], *end;
+	const char *text = scope->strict ? NULL : short_text(raw, buffer, sizeof(buffer));
+	if (!text)
 		return false;
-	char *end;
-	const char *text = json_string_value(raw);
 	*ret_value = strtod(text, &end);
 	return end != text && *end == '\0' && isfinite(*ret_value);
 }
@@ -132,12 +166,10 @@ static bool read_count(const struct setting_scope *scope, const json_t *raw, uin
 		*ret_value = (uint64_t)json_integer_value(raw);
 		return json_integer_value(raw) >= 0;
 	}
-	if (scope->strict || !json_is_string(raw))
+	char buffer[SHORT_TEXT_BYTES], *end;
+	const char *text = scope->strict ? NULL : short_text(raw, buffer, sizeof(buffer));
+	if (!text || *text < '0' || *text > '9')
 		return false;
-	const char *text = json_string_value(raw);
-	if (*text < '0' || *text > '9')
-		return false;
-	char *end;
 	errno = 0;
 	*ret_value = strtoull(text, &end, 10);
 	return errno == 0 && *end == '\0';

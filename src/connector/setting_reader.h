@@ -17,13 +17,17 @@
 struct setting_scope {
 	const json_t *object; /* NULL: an empty one */
 	const char *prefix;   /* in front of every name; "" for none */
-	/* JSON has types: "30" is no number and "true" no boolean. Else LMCache's leniency: they are. */
+	/* JSON has types: "30" is no number and "true" no boolean. Else LMCache's leniency: they are,
+	 * outer white space aside. */
 	bool strict;
 };
 
 /* A non-empty string: *text is freed and replaced by a copy, which the caller frees. */
 MUST_CHECK enum hfkv_status setting_text(const struct setting_scope *scope, const char *name, char **text,
 					 struct fault *fault);
+/* As setting_text, and an empty string is a value. */
+MUST_CHECK enum hfkv_status setting_text_or_empty(const struct setting_scope *scope, const char *name, char **text,
+						  struct fault *fault);
 MUST_CHECK enum hfkv_status setting_bool(const struct setting_scope *scope, const char *name, bool *value,
 					 struct fault *fault);
 /* A whole number in [min, max]. */

@@ -272,6 +272,32 @@ static void bucket_takes_every_key(void **state)
 	connector_config_done(&config);
 }
 
+/* What templates leave behind, and LMCache takes. */
+static void empty_tokens_are_none_and_outer_space_goes(void **state)
+{
+	(void)state;
+	struct connector_config config =
+	    yaml(BUCKET_BASE "  remote_storage_plugin.hfbucket.us.token_env: \"\"\n"
+			     "  remote_storage_plugin.hfbucket.us.token: \"\"\n"
+			     "  remote_storage_plugin.hfbucket.us.create_bucket_if_missing: \" true \"\n"
+			     "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: \" 30\\n\"\n"
+			     "  remote_storage_plugin.hfbucket.us.chunk_bytes: \" 4096 \"\n");
+	assert_string_equal(config.token_env, "");
+	assert_true(!config.token || secret_length(config.token) == 0);
+	assert_true(config.create_bucket_if_missing);
+	assert_int_equal(config.metadata_ttl_ms, 30000);
+	assert_int_equal(config.chunk_bytes, 4096);
+	connector_config_done(&config);
+	config = l2("{\"type\":\"hfbucket\",\"bucket_handle\":\"hf://buckets/a/b\",\"token\":\"\",\"token_env\":\"\"}");
+	assert_string_equal(config.token_env, "");
+	assert_null(config.token);
+	connector_config_done(&config);
+	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  remote_storage_plugin.hfbucket.us.metadata_cache_ttl_secs: \"  \"\n",
+		"metadata_cache_ttl_secs", "number");
+	refused(HFKV_SETTINGS_YAML, BUCKET_BASE "  remote_storage_plugin.hfbucket.us.chunk_bytes: \"4096 x\"\n",
+		"chunk_bytes", "4096 x");
+}
+
 static void bucket_refuses_bad_values_by_name(void **state)
 {
 	(void)state;
@@ -531,6 +557,7 @@ int main(void)
 		cmocka_unit_test(bucket_has_its_defaults),
 		cmocka_unit_test(bucket_takes_every_key),
 		cmocka_unit_test(bucket_refuses_bad_values_by_name),
+		cmocka_unit_test(empty_tokens_are_none_and_outer_space_goes),
 		cmocka_unit_test(a_token_is_in_no_error),
 		cmocka_unit_test(a_misplaced_token_is_in_no_error),
 		cmocka_unit_test(l2_bucket_takes_the_documented_json),
