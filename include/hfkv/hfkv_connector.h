@@ -83,7 +83,7 @@ typedef enum hfkv_status (*hfkv_visit)(void *context, const char *key, uint64_t 
 enum hfkv_status hfkv_connector_list(struct hfkv_connector *connector, hfkv_visit visit, void *context,
 				     int64_t timeout_ms, struct hfkv_error *error);
 
-/* Whether the directory or the bucket answers; at most 5 s. Blocks. */
+/* Whether the directory or the bucket answers; in less than 5 s. Blocks. */
 enum hfkv_status hfkv_connector_ping(struct hfkv_connector *connector, struct hfkv_error *error);
 
 /* ---- submitted ---- */

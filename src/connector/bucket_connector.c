@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#define PING_MAX_MS 5000
-
 struct bucket_connector {
 	struct kv_backend backend;
 	struct bucket_connector_parts parts;
@@ -248,7 +246,7 @@ static enum hfkv_status bucket_list(struct kv_backend *backend, kv_backend_visit
 
 static enum hfkv_status bucket_ping(struct kv_backend *backend, struct deadline deadline, struct fault *fault)
 {
-	struct deadline limit = deadline_earlier(deadline, deadline_after_ms(PING_MAX_MS));
+	struct deadline limit = deadline_earlier(deadline, deadline_after_ms(KV_BACKEND_PING_MAX_MS));
 	return object_store_probe(of(backend)->parts.store, limit, fault);
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#define PING_MAX_MS           5000
 #define BYTES_PER_MS_AT_LEAST (4 * 1024 * 1024 / 1000)
 
 struct hfkv_connector {
@@ -149,7 +148,7 @@ enum hfkv_status hfkv_connector_list(struct hfkv_connector *connector, hfkv_visi
 enum hfkv_status hfkv_connector_ping(struct hfkv_connector *connector, struct hfkv_error *error)
 {
 	struct fault fault = FAULT_NONE;
-	enum hfkv_status status = kv_backend_ping(connector->backend, deadline_after_ms(PING_MAX_MS), &fault);
+	enum hfkv_status status = kv_backend_ping(connector->backend, deadline_after_ms(KV_BACKEND_PING_MAX_MS), &fault);
 	return error_from_fault(status, &fault, error);
 }
 

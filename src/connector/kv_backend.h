@@ -62,6 +62,8 @@ MUST_CHECK enum hfkv_status kv_backend_run(struct kv_backend *backend, enum hfkv
 					   struct fault *fault);
 MUST_CHECK enum hfkv_status kv_backend_list(struct kv_backend *backend, kv_backend_visit visit, void *context,
 					    struct deadline deadline, struct fault *fault);
+/* A ping has its answer within this: LMCache's health check waits 5 s for it. */
+#define KV_BACKEND_PING_MAX_MS 4500
 MUST_CHECK enum hfkv_status kv_backend_ping(struct kv_backend *backend, struct deadline deadline,
 					    struct fault *fault);
 size_t kv_backend_step(const struct kv_backend *backend, enum hfkv_operation operation);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define LEDGER_MAX_KEYS (1024 * 1024)
-#define PING_MAX_MS     5000
 
 DEFINE_CLEANUP(hfkv_l2_close, struct hfkv_l2 *);
 
@@ -385,6 +384,6 @@ enum hfkv_status hfkv_l2_list(struct hfkv_l2 *l2, hfkv_visit visit, void *contex
 enum hfkv_status hfkv_l2_ping(struct hfkv_l2 *l2, struct hfkv_error *error)
 {
 	struct fault fault = FAULT_NONE;
-	enum hfkv_status status = kv_backend_ping(l2->backend, deadline_after_ms(PING_MAX_MS), &fault);
+	enum hfkv_status status = kv_backend_ping(l2->backend, deadline_after_ms(KV_BACKEND_PING_MAX_MS), &fault);
 	return error_from_fault(status, &fault, error);
 }

@@ -1,5 +1,7 @@
 """Our bucket connector and LMCache's HFBucketConnector on one bucket: each reads, lists, deletes what the other wrote."""
 
+import time
+
 import pytest
 
 from in_process import ours
@@ -74,6 +76,10 @@ def test_ping(engine, bucket, work, staging, server):
     assert mine.support_ping() and lm.run(mine.ping()) == 0
     server.faults({"route": "*", "status": 503})
     assert lm.run(mine.ping(), within=30) != 0
+    server.faults({"route": "*", "delay_ms": 8000})
+    begun = time.monotonic()
+    assert lm.run(mine.ping(), within=30) != 0
+    assert time.monotonic() - begun < 5, "LMCache's health check waits 5 s"
 
 
 def test_create_bucket_if_missing(engine, server, staging):
