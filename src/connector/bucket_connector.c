@@ -93,8 +93,7 @@ static enum hfkv_status check_put(struct bucket_connector *bucket, const struct 
 	enum hfkv_status status = size_rule_check(bucket->parts.rule, item->key, item->length, true);
 	if (status == HFKV_OK)
 		return HFKV_OK;
-	return fault_set(fault, status, "key '%.200s': %llu bytes are not a full KV chunk", item->key,
-			 (unsigned long long)item->length);
+	return size_rule_refuse(bucket->parts.rule, item->key, item->length, status, fault);
 }
 
 static enum hfkv_status send_puts(struct bucket_connector *bucket, struct hfkv_item *items,

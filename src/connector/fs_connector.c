@@ -93,8 +93,7 @@ static enum hfkv_status check_buffers(struct fs_connector *connector, const stru
 	uint64_t total = given_header + item->length;
 	enum hfkv_status status = size_rule_check(connector->rule, item->key, total, for_store);
 	if (status != HFKV_OK)
-		return fault_set(fault, status, "key '%.200s': %llu bytes are not a full KV chunk", item->key,
-				 (unsigned long long)total);
+		return size_rule_refuse(connector->rule, item->key, total, status, fault);
 	if (!for_store || header_bytes == 0)
 		return HFKV_OK;
 	if (header_fits(given_header ? item->header : item->data, total - header_bytes))

@@ -152,3 +152,16 @@ enum hfkv_status size_rule_check(struct size_rule *rule, const char *key, uint64
 		return HFKV_OK;
 	return body_bytes < right ? HFKV_PARTIAL_KV_CHUNK : HFKV_OVERSIZE;
 }
+
+enum hfkv_status size_rule_refuse(struct size_rule *rule, const char *key, uint64_t body_bytes, enum hfkv_status status,
+				  struct fault *fault)
+{
+	uint64_t right = rule->spec ? told_bytes(rule, key) : 0;
+	if (rule->spec && right == 0)
+		return fault_set(fault, status, "key '%.200s' matches no line of the chunk table", key);
+	if (right == 0)
+		return fault_set(fault, status, "key '%.200s': %llu bytes are not a full KV chunk", key,
+				 (unsigned long long)body_bytes);
+	return fault_set(fault, status, "key '%.200s': %llu bytes are not a full KV chunk, which has %llu", key,
+			 (unsigned long long)body_bytes, (unsigned long long)right);
+}

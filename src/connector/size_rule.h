@@ -37,6 +37,10 @@ const struct kv_chunk_spec *size_rule_spec(const struct size_rule *rule);
  * stores. */
 enum hfkv_status size_rule_check(struct size_rule *rule, const char *key, uint64_t body_bytes, bool for_store);
 
+/* Fills `fault` with why size_rule_check gave `status`, and returns it. */
+enum hfkv_status size_rule_refuse(struct size_rule *rule, const char *key, uint64_t body_bytes, enum hfkv_status status,
+				  struct fault *fault);
+
 /* A buffer of `body_bytes` was stored or loaded under `key`. */
 void size_rule_learn(struct size_rule *rule, const char *key, uint64_t body_bytes);
 

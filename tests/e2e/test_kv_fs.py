@@ -52,7 +52,7 @@ def test_a_chunk_goes_round(kv, work, body):
 def test_other_sizes_are_refused(kv, work, body):
     config = fs_yaml(work, work / "base")
     refused = kv(config, "--chunk-bytes", SIZE + 1, "put", KEY, body)
-    assert refused.code == 4 and KEY in refused.err
+    assert refused.code == 4 and KEY in refused.err and f"which has {SIZE + 1}" in refused.err
     assert not os.listdir(work / "base")
     assert kv(config, "--chunk-bytes", SIZE, "put", KEY, body).code == 0
     assert kv(config, "--chunk-bytes", SIZE * 2, "exists", KEY).code == 3
@@ -65,7 +65,8 @@ def test_a_chunk_table_decides_by_key(kv, work, body):
     config = fs_yaml(work, work / "base", chunk_table=str(table))
     assert kv(config, "put", KEY, body).code == 0
     assert kv(config, "put", "other@1@0@1@half", body).code == 4
-    assert kv(config, "put", "nobody@1@0@1@half", body).code == 4
+    unmatched = kv(config, "put", "nobody@1@0@1@half", body)
+    assert unmatched.code == 4 and "no line of the chunk table" in unmatched.err
 
 
 def test_the_hash_picks_one_of_several_paths(kv, work, body):
