@@ -144,9 +144,24 @@ enum hfkv_status hub_auth_reload(struct hub_auth *auth, struct fault *fault)
 	return HFKV_OK;
 }
 
+/* A token where its variable's name belongs would be shown by the first error; hf_ and 20 bytes look like one. */
+static bool is_variable_name(const char *name)
+{
+	if (isdigit((unsigned char)name[0]) || (strncmp(name, "hf_", 3) == 0 && strlen(name) >= 20))
+		return false;
+	size_t length = 0;
+	while (isalnum((unsigned char)name[length]) || name[length] == '_')
+		length++;
+	return length > 0 && name[length] == '\0';
+}
+
 enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth,
 			      struct fault *fault)
 {
+	if (places->environment_name && !is_variable_name(places->environment_name))
+		return fault_set(fault, HFKV_INVALID,
+				 "token_env: what it holds (not shown: it may be a token) is no name of an "
+				 "environment variable; put the token into a variable and give that one's name");
 	CLEANUP(hub_auth_freep) struct hub_auth *auth = calloc(1, sizeof(*auth));
 	if (!auth)
 		return fault_set(fault, HFKV_NO_MEMORY, "no memory for a token");

@@ -26,7 +26,7 @@ struct hub_auth_places {
 
 struct hub_auth;
 
-/* Reads the token. INVALID: the named file is needed and cannot be read, or what it holds is no token; NO_MEMORY.
+/* Reads the token. INVALID: the variable's name is none, or looks like a token; the named file is needed and cannot be read, or what it holds is no token; NO_MEMORY.
  */
 MUST_CHECK enum hfkv_status hub_auth_new(const struct hub_auth_places *places, struct hub_auth **ret_auth,
 					 struct fault *fault);

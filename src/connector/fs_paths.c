@@ -170,7 +170,7 @@ enum hfkv_status fs_paths_file(const struct fs_paths *paths, const char *key, ch
 		return fault_set(fault, status,
 				 "key '%.200s': its file name would be longer than %d bytes; a shorter model "
 				 "name or salt, or the hfbucket connector, takes it",
-				 key, NAME_MAX);
+				 key, FILE_NAME_MAX_BYTES);
 	if (status == HFKV_INVALID)
 		return fault_set(fault, status, "key '%.200s' has no file name: it is not UTF-8 text", key);
 	if (status != HFKV_OK)

@@ -132,10 +132,27 @@ static void test_reload(void **state)
 	assert_string_equal(secret_reveal(kept), "hf_two");
 }
 
+static void test_a_token_for_a_name_is_not_shown(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "hf_secretsecretsecretsecret", "secret token", "secret-token", "1secret", "" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct hub_auth_places places = { .environment_name = names[i] };
+		struct hub_auth *auth = NULL;
+		struct fault fault = FAULT_NONE;
+		assert_int_equal(hub_auth_new(&places, &auth, &fault), HFKV_INVALID);
+		assert_null(strstr(fault.text, "secret"));
+		assert_non_null(strstr(fault.text, "token_env"));
+	}
+	struct hub_auth_places short_name = { .environment_name = "hf_token" };
+	expect_token(&short_name, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_order, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_token_for_a_name_is_not_shown, begin, end),
 		cmocka_unit_test_setup_teardown(test_own_tools_places, begin, end),
 		cmocka_unit_test_setup_teardown(test_bad_files, begin, end),
 		cmocka_unit_test_setup_teardown(test_reload, begin, end),
