@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness import eventually
+from harness import at_once, eventually
 from mount_files import NAME, OBJECT, SIZE, body, counters, read_whole, refused, run, write_whole
 
 
@@ -303,6 +303,20 @@ def test_many_writers_of_different_names(kv, objects):
     assert not failures and len(objects()) == 32
     for number in range(32):
         assert read_whole(kv / f"m@1@0@{number:x}@half.data") == body(number)
+
+
+def test_commits_by_close_share_batches(kv, server):
+    """While the first batches are on their way the other closes gather behind them."""
+    server.faults({"route": "batch", "delay_ms": 500})
+    names = [f"m@1@0@{number:x}@half.data" for number in range(24)]
+    fds = [os.open(kv / name, os.O_WRONLY | os.O_CREAT) for name in names]
+    for number, fd in enumerate(fds):
+        os.write(fd, body(number))
+    server.reset_requests()
+    at_once(len(fds), lambda number: os.close(fds[number]))
+    found = server.requests()
+    assert 1 <= found["batch"] <= 12 and found["xorb-put"] <= found["batch"], found
+    assert [read_whole(kv / name) for name in names] == [body(number) for number in range(24)]
 
 
 def test_a_child_that_inherits_the_descriptor_changes_nothing(kv):
