@@ -40,11 +40,12 @@ struct kv_cache_settings {
 /* The defaults above. */
 struct kv_cache_settings kv_cache_settings_default(void);
 
-/* Makes the private staging directory, starts the committer. Touches disk, not the network. */
+/* Makes the private staging directory. Touches disk, not the network. INVALID: settings that cannot be right, and
+ * KV_CACHE_COMMIT_WRITEBACK, which this release does not have. */
 MUST_CHECK enum hfkv_status kv_cache_open(const struct kv_cache_settings *settings, struct kv_cache **ret_cache,
 					  struct fault *fault);
 
-/* Drains pending commits until `deadline`, then closes. What was left is logged by name and counted in
+/* Waits for commits under way until `deadline`, then closes. What was left is logged and counted in
  * *ret_abandoned (may be NULL). No other call is in flight or comes later; staged files of it were released. */
 void kv_cache_close(struct kv_cache *cache, struct deadline deadline, size_t *ret_abandoned);
 
@@ -154,8 +155,7 @@ enum kv_cache_publish_flags {
 };
 
 /* Stores the body under `path`. The size rule is checked first: PARTIAL_KV_CHUNK / OVERSIZE, and nothing is
- * uploaded. sync: blocks until it is in the bucket, sharing a batch with concurrent callers; writeback: returns
- * when it is staged safely. On success, reads of `path` are served from the body. The caller keeps its own
+ * uploaded. Blocks until it is in the bucket, sharing a batch with concurrent callers. On success, reads of `path` are served from the body. The caller keeps its own
  * reference. *ret_info may be NULL. */
 MUST_CHECK enum hfkv_status kv_cache_publish(struct kv_cache *cache, struct staged_file *body, const char *path,
 					     int flags, struct deadline deadline, struct object_info *ret_info,
@@ -179,8 +179,8 @@ void kv_cache_count_refusal(struct kv_cache *cache, enum hfkv_status status, con
 MUST_CHECK enum hfkv_status kv_cache_put_many(struct kv_cache *cache, struct object_put *puts, size_t count,
 					      struct deadline deadline, struct fault *fault);
 
-/* Removes objects; OK per item also when it was not there. Pending commits of the same names are given up first.
- * Blocks. */
+/* Removes objects; OK per item also when it was not there. Waits first for changes of the same names that are
+ * under way. Blocks. */
 MUST_CHECK enum hfkv_status kv_cache_remove_many(struct kv_cache *cache, struct object_stat *paths, size_t count,
 						 struct deadline deadline, struct fault *fault);
 
@@ -191,8 +191,8 @@ enum kv_cache_rename_flags { KV_CACHE_RENAME_NO_REPLACE = 1 };
 MUST_CHECK enum hfkv_status kv_cache_rename(struct kv_cache *cache, const char *from, const char *to, int flags,
 					    struct deadline deadline, struct fault *fault);
 
-/* Waits until `path` (NULL: everything) that was published is in the bucket; reports a failed upload once.
- * Blocks. */
+/* Waits until no store or other change of `path` (NULL: of anything) is under way; how each ended is its own caller's
+ * news. TIMEOUT. Blocks. */
 MUST_CHECK enum hfkv_status kv_cache_sync(struct kv_cache *cache, const char *path, struct deadline deadline,
 					  struct fault *fault);
 

@@ -255,7 +255,7 @@ static void sender_run(struct work_item *item)
 	pthread_mutex_unlock(&batcher->mutex);
 }
 
-/* The pool is going down: batcher_free answers the queue. */
+/* The pool is going down: meta_batcher_free answers the queue. */
 static void sender_cancel(struct work_item *item)
 {
 	(void)item;

@@ -55,8 +55,7 @@ struct fs_session_settings {
 	void *ready_context;
 };
 
-/* Layout kv, owner = this process's, umask 022 of the defaults above applied by the modes themselves (0), 30 s, 2 s, 30 s,
- * whole files up to 64 MiB. */
+/* Layout kv, this process's owner, umask 0, metadata 30 s, absence 2 s, timeout 30 s, whole files up to 64 MiB. */
 struct fs_session_settings fs_session_settings_default(void);
 
 /* Mounts. INVALID: not a directory, or settings that contradict each other; FORBIDDEN: no right to mount (allow_other

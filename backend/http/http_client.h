@@ -54,7 +54,7 @@ void http_client_cancel(struct http_client *client, struct http_cancel *cancel);
 MUST_CHECK enum hfkv_status http_client_pause(struct http_client *client, int64_t ms,
 					      const struct http_cancel *cancel, struct deadline deadline);
 
-/* The whole call: start, response, read_all into `body` (NULL: the body is dropped), close. The caller releases
+/* The whole call: start, response, the rest into `body` (NULL: the body is dropped), close. The caller releases
  * *ret_response with http_response_done, also when the status is not OK (it is empty then). */
 MUST_CHECK enum hfkv_status http_perform(struct http_client *client, const struct http_request *request,
 					 struct http_response *ret_response, struct byte_buf *body,

@@ -63,7 +63,7 @@ MUST_CHECK enum hfkv_status hub_client_perform(struct hub_client *client, const 
 MUST_CHECK enum hfkv_status hub_client_perform_once(struct hub_client *client, const struct hub_call *call,
 						    struct http_response *response, struct byte_buf *body,
 						    struct fault *fault);
-/* perform_once in two steps, so that several calls can be under way: start does not wait. The caller closes the
+/* hub_client_perform_once in two steps, so that several calls can be under way: start does not wait. The caller closes the
  * stream. */
 MUST_CHECK enum hfkv_status hub_client_start(struct hub_client *client, const struct hub_call *call,
 					     struct http_stream **ret_stream, struct fault *fault);

@@ -97,23 +97,31 @@ MUST_CHECK enum hfkv_status object_store_read_whole(struct object_store *store, 
 						    void *progress_context, struct deadline deadline,
 						    struct fault *fault);
 
-/* Reads a part; *ret_bytes may be short only at the end of the object. */
+/* Reads a part, its lengths and decoding checked, its hash not; *ret_bytes may be short only at the end of the
+ * object. */
 MUST_CHECK enum hfkv_status object_store_read_range(struct object_store *store, const struct object_info *info,
 						    uint64_t offset, uint64_t length,
 						    const struct object_sink *sink, uint64_t *ret_bytes,
 						    struct deadline deadline, struct fault *fault);
 
+/* Stores the objects, as one batch where the wire allows. Every item has its own status and fault afterwards, told by
+ * what landed: one that landed is OK also when the call failed. OK when every item is, else the first failure. */
 MUST_CHECK enum hfkv_status object_store_put_many(struct object_store *store, struct object_put *puts,
 						  size_t count, object_progress progress, void *progress_context,
 						  struct deadline deadline, struct fault *fault);
 
+/* Removes the paths; an item is OK also when it was not there. Statuses as object_store_put_many. */
 MUST_CHECK enum hfkv_status object_store_delete_many(struct object_store *store, struct object_stat *paths,
 						     size_t count, struct deadline deadline, struct fault *fault);
 
+/* Gives the content of `from`, which has `info`, the name `to` and removes `from`, in one call. What `to` named
+ * before is replaced. OK only when it landed. */
 MUST_CHECK enum hfkv_status object_store_rename(struct object_store *store, const char *from,
 						const struct object_info *info, const char *to,
 						struct deadline deadline, struct fault *fault);
 
+/* Whether the bucket is there and may be used: one cheap call. NOT_FOUND, AUTH, FORBIDDEN or INVALID say what to
+ * do. */
 MUST_CHECK enum hfkv_status object_store_probe(struct object_store *store, struct deadline deadline,
 					       struct fault *fault);
 

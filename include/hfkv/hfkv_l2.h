@@ -86,6 +86,7 @@ enum hfkv_status hfkv_l2_usage_by_salt(struct hfkv_l2 *l2, hfkv_visit visit, voi
 enum hfkv_status hfkv_l2_list(struct hfkv_l2 *l2, hfkv_visit visit, void *context, int64_t timeout_ms,
 			      struct hfkv_error *error);
 
+/* As hfkv_connector_ping. */
 enum hfkv_status hfkv_l2_ping(struct hfkv_l2 *l2, struct hfkv_error *error);
 
 #ifdef __cplusplus

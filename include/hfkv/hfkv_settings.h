@@ -48,8 +48,9 @@ enum hfkv_status hfkv_settings_load(const char *file, struct hfkv_settings **ret
 /* An empty LMCache configuration, to be filled with hfkv_settings_set. */
 enum hfkv_status hfkv_settings_new(struct hfkv_settings **ret_settings, struct hfkv_error *error);
 
-/* Sets one key. `section` is NULL for the top level or "extra_config" (which is no key itself: INVALID). `value` is read as a YAML value, so "30"
- * is a number and "true" a boolean; both are taken wherever the key wants that type. */
+/* Sets one key. `section` is NULL for the top level or "extra_config" (which is no key itself: INVALID). `value` is
+ * read as a YAML value, so "30" is a number and "true" a boolean; both are taken wherever the key wants that
+ * type. */
 enum hfkv_status hfkv_settings_set(struct hfkv_settings *settings, const char *section, const char *key,
 				   const char *value, struct hfkv_error *error);
 

@@ -1,8 +1,8 @@
 /*
  * The one list of outcomes that every fallible function of hfkv returns.
  *
- * A status says what kind of thing happened, for code to branch on; `struct hfkv_fault`
- * (common/fault.h inside the library) carries the words for a person. NOT_FOUND and
+ * A status says what kind of thing happened, for code to branch on; `struct hfkv_error`
+ * (hfkv_settings.h; `struct fault` inside the library) carries the words for a person. NOT_FOUND and
  * PARTIAL_KV_CHUNK are ordinary outcomes of a cache, not faults.
  */
 #ifndef HFKV_STATUS_H

@@ -21,7 +21,7 @@ MUST_CHECK enum hfkv_status mount_registry_directory(char **ret_directory, struc
 /* "<directory>/<name of the mountpoint>.<suffix>", malloc'd; suffix is "json" or "sock". NULL: no memory. */
 char *mount_registry_file(const char *directory, const char *mountpoint, const char *suffix);
 
-/* Claims the mountpoint for this process until it ends or mount_registry_release. BUSY when a living daemon has it. */
+/* Claims the mountpoint for this process until it ends or mount_record_release. BUSY when a living daemon has it. */
 struct mount_record;
 MUST_CHECK enum hfkv_status mount_registry_claim(const char *mountpoint, const char *source,
 						 struct mount_record **ret_record, struct fault *fault);

@@ -1,7 +1,7 @@
 /*
  * A line on the terminal for a person who waits: bytes, rate, time left. Silent when stderr is not a terminal.
  *
- * progress_update may be called from any thread; the rest from the owner.
+ * progress_report and progress_add may be called from any thread; the rest from the owner.
  */
 #ifndef SRC_CLI_PROGRESS_H
 #define SRC_CLI_PROGRESS_H

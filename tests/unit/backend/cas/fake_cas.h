@@ -33,7 +33,7 @@ struct fake_cas;
 struct fake_cas *fake_cas_start(void);
 void fake_cas_stop(struct fake_cas *cas);
 
-/* A client of it, whose tokens come from fake_cas_access. */
+/* A client of it, with tokens that it takes. */
 struct cas_client *fake_cas_client(struct fake_cas *cas, struct http_client *http);
 
 void fake_cas_set_faults(struct fake_cas *cas, struct fake_cas_faults faults);
