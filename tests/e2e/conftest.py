@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from harness import BIN, HubClient, Mount, Server
+from harness import BIN, HubClient, Server, mounting
 from harness.hub_client import find_python
 
 KV_BUCKET = "demo/kv"
@@ -74,17 +74,8 @@ def hfkv(server):
 @pytest.fixture
 def mount(server, work):
     """Mounts: mount(url, "--chunk-bytes", 4096) -> Mount, several at once if asked; all ended afterwards."""
-    mounts = []
-
-    def open_mount(url, *options, **named):
-        named.setdefault("name", f"mnt{len(mounts)}")
-        mounts.append(Mount(server, url, work, *options, **named))
-        return mounts[-1]
-
-    yield open_mount
-    for each in reversed(mounts):
-        each.close()
-    assert not [each.path for each in mounts if each.is_mounted()], "a mount is left"
+    with mounting(server, work) as open_mount:
+        yield open_mount
 
 
 @pytest.fixture(scope="session")

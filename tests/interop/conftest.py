@@ -18,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness import BIN, Mount, Server  # noqa: E402
+from harness import BIN, Server, mounting  # noqa: E402
 
 _state = {}
 
@@ -98,17 +98,8 @@ def staging():
 @pytest.fixture
 def mount(server, work):
     """Mounts: mount(url, "--chunk-bytes", N) -> Mount."""
-    mounts = []
-
-    def open_mount(url, *options, **named):
-        named.setdefault("name", f"mnt{len(mounts)}")
-        mounts.append(Mount(server, url, work, *options, **named))
-        return mounts[-1]
-
-    yield open_mount
-    for each in reversed(mounts):
-        each.close()
-    assert not [each.path for each in mounts if each.is_mounted()], "a mount is left"
+    with mounting(server, work) as open_mount:
+        yield open_mount
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ sanitizer reports when it ends.
 
 from .bodies import KvSample, kv_samples, random_body, store_like_lmcache
 from .hub_client import HubClient
-from .mount import Mount, MountError
+from .mount import Mount, MountError, mounting
 from .program import BIN, Program, Result, clean_environment
 from .server import Server
 from .waiting import TIME_SCALE, at_once, eventually, seconds
 
 __all__ = [
     "BIN", "HubClient", "KvSample", "Mount", "MountError", "Program", "Result", "Server", "TIME_SCALE", "at_once",
-    "clean_environment", "eventually", "kv_samples", "random_body", "seconds", "store_like_lmcache",
+    "clean_environment", "eventually", "kv_samples", "mounting", "random_body", "seconds", "store_like_lmcache",
 ]

@@ -1,5 +1,6 @@
 """`hfkv mount` in the foreground, on a mountpoint and a staging directory of its own."""
 
+import contextlib
 import errno
 import os
 import pathlib
@@ -135,3 +136,19 @@ class Mount:
                 if where.startswith(f"{self.staging}/"):
                     subprocess.run(["umount", "-l", where], timeout=seconds(20), check=False)
             shutil.rmtree(self.staging, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def mounting(server, work):
+    """Gives open_mount(url, "--chunk-bytes", 4096) -> Mount, several at once if asked; all ended afterwards."""
+    mounts = []
+
+    def open_mount(url, *options, **named):
+        named.setdefault("name", f"mnt{len(mounts)}")
+        mounts.append(Mount(server, url, work, *options, **named))
+        return mounts[-1]
+
+    yield open_mount
+    for each in reversed(mounts):
+        each.close()
+    assert not [each.path for each in mounts if each.is_mounted()], "a mount is left"
