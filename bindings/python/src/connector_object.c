@@ -4,75 +4,44 @@
  * Calls that may block drop the GIL; submit, cancel and drain never block and keep it, so that the list of batches under
  * way needs no lock of its own.
  */
-#include "batch.h"
-#include "handle.h"
+#include "handle_object.h"
 #include "objects.h"
 
-struct connector_object {
-	PyObject_HEAD
-	struct hfkv_connector *handle;
-	struct handle_gate gate;
-	struct batch *under_way;
-};
+/* ---- open, close, list, ping ---- */
+
+static enum hfkv_status open_handle(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
+				    void **ret_handle, struct hfkv_error *error)
+{
+	struct hfkv_connector *connector = NULL;
+	enum hfkv_status status = hfkv_connector_open(settings, options, &connector, error);
+	*ret_handle = connector;
+	return status;
+}
+
+static void close_handle(void *handle)
+{
+	hfkv_connector_close(handle);
+}
+
+static enum hfkv_status list_keys(void *handle, hfkv_visit visit, void *context, int64_t timeout_ms,
+				  struct hfkv_error *error)
+{
+	return hfkv_connector_list(handle, visit, context, timeout_ms, error);
+}
+
+static enum hfkv_status ping(void *handle, struct hfkv_error *error)
+{
+	return hfkv_connector_ping(handle, error);
+}
+
+static const struct handle_calls calls = { open_handle, close_handle, list_keys, ping };
 
 static PyObject *connector_new(PyTypeObject *type, PyObject *positional, PyObject *named)
 {
-	struct handle_arguments arguments;
-	if (handle_arguments_parse(positional, named, &arguments) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	struct hfkv_connector *handle = NULL;
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_connector_open(arguments.settings, &arguments.options, &handle, &error);
-	handle_arguments_done(&arguments);
-	Py_END_ALLOW_THREADS
-	if (status != HFKV_OK)
-		return handle_raise(status, &error);
-	allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-	struct connector_object *self = (struct connector_object *)allocate(type, 0);
-	if (!self) {
-		hfkv_connector_close(handle);
-		return NULL;
-	}
-	self->handle = handle;
-	handle_gate_init(&self->gate);
-	return (PyObject *)self;
+	return handle_object_new(type, positional, named, &calls);
 }
 
-/* Closes once; the owners of batches that never came back, or NULL with an exception set. */
-static PyObject *close_handle(struct connector_object *self)
-{
-	int is_first;
-	Py_BEGIN_ALLOW_THREADS
-	is_first = handle_gate_close(&self->gate);
-	if (is_first) {
-		hfkv_connector_close(self->handle);
-		handle_gate_closed(&self->gate);
-	}
-	Py_END_ALLOW_THREADS
-	if (!is_first)
-		return PyList_New(0);
-	self->handle = NULL;
-	return batch_free_all(&self->under_way);
-}
-
-static void connector_dealloc(PyObject *object)
-{
-	struct connector_object *self = (struct connector_object *)object;
-	PyTypeObject *type = Py_TYPE(object);
-	Py_DecRef(close_handle(self));
-	PyErr_Clear();
-	handle_gate_done(&self->gate);
-	((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-	Py_DecRef((PyObject *)type);
-}
-
-static PyObject *connector_close(PyObject *object, PyObject *unused)
-{
-	(void)unused;
-	return close_handle((struct connector_object *)object);
-}
+/* ---- its own methods ---- */
 
 /* -1 with ValueError for a number that is no operation. */
 static int check_operation(int operation)
@@ -91,7 +60,7 @@ static enum batch_access access_of(int operation)
 static PyObject *connector_run(PyObject *object, PyObject *positional, PyObject *named)
 {
 	static char *names[] = { "operation", "keys", "buffers", "headers", "timeout_ms", NULL };
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *keys, *buffers = Py_None, *headers = Py_None;
 	int operation;
 	long long timeout_ms = 0;
@@ -118,7 +87,7 @@ static PyObject *connector_run(PyObject *object, PyObject *positional, PyObject 
 
 static PyObject *connector_contains_prefix(PyObject *object, PyObject *positional)
 {
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *keys;
 	long long timeout_ms = 0;
 	if (!PyArg_ParseTuple(positional, "O|L", &keys, &timeout_ms))
@@ -139,44 +108,10 @@ static PyObject *connector_contains_prefix(PyObject *object, PyObject *positiona
 	return status == HFKV_OK ? PyLong_FromSize_t(count) : handle_raise(status, &error);
 }
 
-static PyObject *connector_list(PyObject *object, PyObject *positional)
-{
-	struct connector_object *self = (struct connector_object *)object;
-	long long timeout_ms = 0;
-	if (!PyArg_ParseTuple(positional, "|L", &timeout_ms) || handle_gate_enter(&self->gate) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	struct key_list list = { 0 };
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_connector_list(self->handle, key_list_add, &list, timeout_ms, &error);
-	handle_gate_leave(&self->gate);
-	Py_END_ALLOW_THREADS
-	if (status == HFKV_OK)
-		return key_list_take(&list);
-	key_list_done(&list);
-	return handle_raise(status, &error);
-}
-
-static PyObject *connector_ping(PyObject *object, PyObject *unused)
-{
-	(void)unused;
-	struct connector_object *self = (struct connector_object *)object;
-	if (handle_gate_enter(&self->gate) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_connector_ping(self->handle, &error);
-	handle_gate_leave(&self->gate);
-	Py_END_ALLOW_THREADS
-	return status == HFKV_OK ? Py_BuildValue("") : handle_raise(status, &error);
-}
-
 static PyObject *connector_submit(PyObject *object, PyObject *positional, PyObject *named)
 {
 	static char *names[] = { "operation", "keys", "buffers", "headers", "owner", NULL };
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *keys, *buffers = Py_None, *headers = Py_None, *owner = Py_None;
 	int operation;
 	if (!PyArg_ParseTupleAndKeywords(positional, named, "iO|OOO", names, &operation, &keys, &buffers, &headers, &owner) ||
@@ -202,7 +137,7 @@ static PyObject *connector_submit(PyObject *object, PyObject *positional, PyObje
 
 static PyObject *connector_cancel(PyObject *object, PyObject *positional)
 {
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	unsigned long long id;
 	if (!PyArg_ParseTuple(positional, "K", &id) || handle_gate_enter(&self->gate) < 0)
 		return NULL;
@@ -212,7 +147,7 @@ static PyObject *connector_cancel(PyObject *object, PyObject *positional)
 }
 
 /* Appends (id, operation, outcome) and frees the batch, also when Python has no memory. */
-static int append_completion(struct connector_object *self, PyObject *list, struct hfkv_completion *completion)
+static int append_completion(struct handle_object *self, PyObject *list, struct hfkv_completion *completion)
 {
 	struct batch *batch = batch_of_items(completion->items);
 	batch_unlink(&self->under_way, batch);
@@ -229,7 +164,7 @@ static int append_completion(struct connector_object *self, PyObject *list, stru
 static PyObject *connector_drain(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *list = PyList_New(0);
 	if (!list || handle_gate_enter(&self->gate) < 0) {
 		Py_DecRef(list);
@@ -254,7 +189,7 @@ static PyObject *connector_drain(PyObject *object, PyObject *unused)
 static PyObject *connector_event_fd(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	if (handle_gate_enter(&self->gate) < 0)
 		return NULL;
 	int fd = hfkv_connector_event_fd(self->handle);
@@ -265,7 +200,7 @@ static PyObject *connector_event_fd(PyObject *object, PyObject *unused)
 static PyObject *connector_sizes(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	struct connector_object *self = (struct connector_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	if (handle_gate_enter(&self->gate) < 0)
 		return NULL;
 	unsigned long long chunk = hfkv_connector_chunk_bytes(self->handle);
@@ -281,22 +216,22 @@ static PyMethodDef connector_methods[] = {
 	  "run(operation, keys, buffers=None, headers=None, timeout_ms=0) -> outcome. Blocks." },
 	{ "contains_prefix", connector_contains_prefix, METH_VARARGS,
 	  "contains_prefix(keys, timeout_ms=0) -> how many of the first keys exist without a gap. Blocks." },
-	{ "list", connector_list, METH_VARARGS, "list(timeout_ms=0) -> [(key, bytes), ...]. Blocks." },
-	{ "ping", connector_ping, METH_NOARGS, "Raises unless the directory or bucket answers. Blocks up to 5 s." },
+	{ "list", handle_object_list, METH_VARARGS, "list(timeout_ms=0) -> [(key, bytes), ...]. Blocks." },
+	{ "ping", handle_object_ping, METH_NOARGS, "Raises unless the directory or bucket answers. Blocks up to 5 s." },
 	{ "submit", WITH_NAMES(connector_submit), METH_VARARGS | METH_KEYWORDS,
 	  "submit(operation, keys, buffers=None, headers=None, owner=None) -> id. Holds owner until the batch is done." },
 	{ "cancel", connector_cancel, METH_VARARGS, "cancel(id): the batch still comes back, when nothing touches it any more." },
 	{ "drain", connector_drain, METH_NOARGS, "drain() -> [(id, operation, outcome), ...]" },
 	{ "event_fd", connector_event_fd, METH_NOARGS, "The descriptor that is readable while completions wait." },
 	{ "sizes", connector_sizes, METH_NOARGS, "(tensor bytes of a full chunk, bytes of the metadata header); 0: unknown, none." },
-	{ "close", connector_close, METH_NOARGS,
+	{ "close", handle_object_close, METH_NOARGS,
 	  "close() -> owners of the batches that never came back. Afterwards nothing touches their memory. Blocks." },
 	{ NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot connector_slots[] = {
 	{ Py_tp_new, (void *)connector_new },
-	{ Py_tp_dealloc, (void *)connector_dealloc },
+	{ Py_tp_dealloc, (void *)handle_object_dealloc },
 	{ Py_tp_methods, connector_methods },
 	{ Py_tp_doc, "KV chunks by LMCache key, in directories or a bucket. An outcome is (status, statuses, sizes, is_new, "
 		     "owner, text), with one byte of `statuses` and one entry of `sizes` for each key." },
@@ -305,7 +240,7 @@ static PyType_Slot connector_slots[] = {
 
 static PyType_Spec connector_spec = {
 	.name = "hfkv._hfkv.Connector",
-	.basicsize = sizeof(struct connector_object),
+	.basicsize = sizeof(struct handle_object),
 	.flags = Py_TPFLAGS_DEFAULT,
 	.slots = connector_slots,
 };

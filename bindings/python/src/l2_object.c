@@ -1,74 +1,44 @@
 /*
  * _hfkv.L2: libhfkv's L2 adapter core as a Python class. The GIL rule is connector_object.c's.
  */
-#include "batch.h"
-#include "handle.h"
+#include "handle_object.h"
 #include "objects.h"
 
-struct l2_object {
-	PyObject_HEAD
-	struct hfkv_l2 *handle;
-	struct handle_gate gate;
-	struct batch *under_way;
-};
+/* ---- open, close, list, ping ---- */
+
+static enum hfkv_status open_handle(const struct hfkv_settings *settings, const struct hfkv_open_options *options,
+				    void **ret_handle, struct hfkv_error *error)
+{
+	struct hfkv_l2 *l2 = NULL;
+	enum hfkv_status status = hfkv_l2_open(settings, options, &l2, error);
+	*ret_handle = l2;
+	return status;
+}
+
+static void close_handle(void *handle)
+{
+	hfkv_l2_close(handle);
+}
+
+static enum hfkv_status list_keys(void *handle, hfkv_visit visit, void *context, int64_t timeout_ms,
+				  struct hfkv_error *error)
+{
+	return hfkv_l2_list(handle, visit, context, timeout_ms, error);
+}
+
+static enum hfkv_status ping(void *handle, struct hfkv_error *error)
+{
+	return hfkv_l2_ping(handle, error);
+}
+
+static const struct handle_calls calls = { open_handle, close_handle, list_keys, ping };
 
 static PyObject *l2_new(PyTypeObject *type, PyObject *positional, PyObject *named)
 {
-	struct handle_arguments arguments;
-	if (handle_arguments_parse(positional, named, &arguments) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	struct hfkv_l2 *handle = NULL;
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_l2_open(arguments.settings, &arguments.options, &handle, &error);
-	handle_arguments_done(&arguments);
-	Py_END_ALLOW_THREADS
-	if (status != HFKV_OK)
-		return handle_raise(status, &error);
-	allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-	struct l2_object *self = (struct l2_object *)allocate(type, 0);
-	if (!self) {
-		hfkv_l2_close(handle);
-		return NULL;
-	}
-	self->handle = handle;
-	handle_gate_init(&self->gate);
-	return (PyObject *)self;
+	return handle_object_new(type, positional, named, &calls);
 }
 
-static PyObject *close_handle(struct l2_object *self)
-{
-	int is_first;
-	Py_BEGIN_ALLOW_THREADS
-	is_first = handle_gate_close(&self->gate);
-	if (is_first) {
-		hfkv_l2_close(self->handle);
-		handle_gate_closed(&self->gate);
-	}
-	Py_END_ALLOW_THREADS
-	if (!is_first)
-		return PyList_New(0);
-	self->handle = NULL;
-	return batch_free_all(&self->under_way);
-}
-
-static void l2_dealloc(PyObject *object)
-{
-	struct l2_object *self = (struct l2_object *)object;
-	PyTypeObject *type = Py_TYPE(object);
-	Py_DecRef(close_handle(self));
-	PyErr_Clear();
-	handle_gate_done(&self->gate);
-	((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-	Py_DecRef((PyObject *)type);
-}
-
-static PyObject *l2_close(PyObject *object, PyObject *unused)
-{
-	(void)unused;
-	return close_handle((struct l2_object *)object);
-}
+/* ---- its own methods ---- */
 
 static int check_kind(int kind)
 {
@@ -80,7 +50,7 @@ static int check_kind(int kind)
 
 static PyObject *l2_event_fd(PyObject *object, PyObject *positional)
 {
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	int kind;
 	if (!PyArg_ParseTuple(positional, "i", &kind) || check_kind(kind) < 0 || handle_gate_enter(&self->gate) < 0)
 		return NULL;
@@ -92,7 +62,7 @@ static PyObject *l2_event_fd(PyObject *object, PyObject *positional)
 static PyObject *l2_submit(PyObject *object, PyObject *positional, PyObject *named)
 {
 	static char *names[] = { "kind", "keys", "buffers", "owner", NULL };
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *keys, *buffers = Py_None, *owner = Py_None;
 	int kind;
 	if (!PyArg_ParseTupleAndKeywords(positional, named, "iO|OO", names, &kind, &keys, &buffers, &owner) ||
@@ -117,7 +87,7 @@ static PyObject *l2_submit(PyObject *object, PyObject *positional, PyObject *nam
 }
 
 /* (task, bytes, outcome), and the batch is freed. */
-static PyObject *take_result(struct l2_object *self, struct hfkv_l2_result *result)
+static PyObject *take_result(struct handle_object *self, struct hfkv_l2_result *result)
 {
 	struct batch *batch = batch_of_items(result->items);
 	batch_unlink(&self->under_way, batch);
@@ -129,7 +99,7 @@ static PyObject *take_result(struct l2_object *self, struct hfkv_l2_result *resu
 
 static PyObject *l2_query(PyObject *object, PyObject *positional)
 {
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	int kind;
 	unsigned long long task;
 	if (!PyArg_ParseTuple(positional, "iK", &kind, &task) || check_kind(kind) < 0 || handle_gate_enter(&self->gate) < 0)
@@ -144,7 +114,7 @@ static PyObject *l2_query(PyObject *object, PyObject *positional)
 
 static PyObject *l2_pop(PyObject *object, PyObject *positional)
 {
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	int kind;
 	if (!PyArg_ParseTuple(positional, "i", &kind) || check_kind(kind) < 0)
 		return NULL;
@@ -174,7 +144,7 @@ static PyObject *l2_pop(PyObject *object, PyObject *positional)
 
 static PyObject *l2_unlock(PyObject *object, PyObject *keys)
 {
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	struct batch *batch = batch_new(keys, Py_None, Py_None, BATCH_READS, Py_None);
 	const char **texts = batch ? PyMem_Calloc(batch->count + 1, sizeof(*texts)) : NULL;
 	if (!texts || handle_gate_enter(&self->gate) < 0) {
@@ -193,7 +163,7 @@ static PyObject *l2_unlock(PyObject *object, PyObject *keys)
 
 static PyObject *l2_delete(PyObject *object, PyObject *positional)
 {
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	PyObject *keys;
 	long long timeout_ms = 0;
 	if (!PyArg_ParseTuple(positional, "O|L", &keys, &timeout_ms))
@@ -217,7 +187,7 @@ static PyObject *l2_delete(PyObject *object, PyObject *positional)
 static PyObject *l2_usage(PyObject *object, PyObject *unused)
 {
 	(void)unused;
-	struct l2_object *self = (struct l2_object *)object;
+	struct handle_object *self = (struct handle_object *)object;
 	if (handle_gate_enter(&self->gate) < 0)
 		return NULL;
 	struct hfkv_l2_usage usage;
@@ -236,40 +206,6 @@ static PyObject *l2_usage(PyObject *object, PyObject *unused)
 			     PyBool_FromLong(usage.rebuilt), "by_salt", by_salt);
 }
 
-static PyObject *l2_list(PyObject *object, PyObject *positional)
-{
-	struct l2_object *self = (struct l2_object *)object;
-	long long timeout_ms = 0;
-	if (!PyArg_ParseTuple(positional, "|L", &timeout_ms) || handle_gate_enter(&self->gate) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	struct key_list list = { 0 };
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_l2_list(self->handle, key_list_add, &list, timeout_ms, &error);
-	handle_gate_leave(&self->gate);
-	Py_END_ALLOW_THREADS
-	if (status == HFKV_OK)
-		return key_list_take(&list);
-	key_list_done(&list);
-	return handle_raise(status, &error);
-}
-
-static PyObject *l2_ping(PyObject *object, PyObject *unused)
-{
-	(void)unused;
-	struct l2_object *self = (struct l2_object *)object;
-	if (handle_gate_enter(&self->gate) < 0)
-		return NULL;
-	struct hfkv_error error = { 0 };
-	enum hfkv_status status;
-	Py_BEGIN_ALLOW_THREADS
-	status = hfkv_l2_ping(self->handle, &error);
-	handle_gate_leave(&self->gate);
-	Py_END_ALLOW_THREADS
-	return status == HFKV_OK ? Py_BuildValue("") : handle_raise(status, &error);
-}
-
 static PyMethodDef l2_methods[] = {
 	{ "event_fd", l2_event_fd, METH_VARARGS, "event_fd(kind): readable when a task of that kind is done." },
 	{ "submit", (PyCFunction)(void (*)(void))l2_submit, METH_VARARGS | METH_KEYWORDS,
@@ -279,15 +215,15 @@ static PyMethodDef l2_methods[] = {
 	{ "unlock", l2_unlock, METH_O, "unlock(keys): takes one lock off each; never fails." },
 	{ "delete", l2_delete, METH_VARARGS, "delete(keys, timeout_ms=0) -> outcome; locked keys are BUSY. Blocks." },
 	{ "usage", l2_usage, METH_NOARGS, "usage() -> dict of totals and by_salt, [(salt, bytes), ...]." },
-	{ "list", l2_list, METH_VARARGS, "list(timeout_ms=0) -> [(key, bytes), ...], oldest first. Blocks." },
-	{ "ping", l2_ping, METH_NOARGS, "Raises unless the directory or bucket answers. Blocks up to 5 s." },
-	{ "close", l2_close, METH_NOARGS, "close() -> owners of the tasks that never came back. Blocks." },
+	{ "list", handle_object_list, METH_VARARGS, "list(timeout_ms=0) -> [(key, bytes), ...], oldest first. Blocks." },
+	{ "ping", handle_object_ping, METH_NOARGS, "Raises unless the directory or bucket answers. Blocks up to 5 s." },
+	{ "close", handle_object_close, METH_NOARGS, "close() -> owners of the tasks that never came back. Blocks." },
 	{ NULL, NULL, 0, NULL },
 };
 
 static PyType_Slot l2_slots[] = {
 	{ Py_tp_new, (void *)l2_new },
-	{ Py_tp_dealloc, (void *)l2_dealloc },
+	{ Py_tp_dealloc, (void *)handle_object_dealloc },
 	{ Py_tp_methods, l2_methods },
 	{ Py_tp_doc, "The core of LMCache's multi-process L2 adapter." },
 	{ 0, NULL },
@@ -295,7 +231,7 @@ static PyType_Slot l2_slots[] = {
 
 static PyType_Spec l2_spec = {
 	.name = "hfkv._hfkv.L2",
-	.basicsize = sizeof(struct l2_object),
+	.basicsize = sizeof(struct handle_object),
 	.flags = Py_TPFLAGS_DEFAULT,
 	.slots = l2_slots,
 };
