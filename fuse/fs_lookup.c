@@ -164,6 +164,8 @@ static void look_up(fuse_req_t request, struct fs_place *place)
 		fs_reply_entry(request, inode, holds_ms);
 	else if (place->kind == FS_NAME_LOCAL)
 		fs_reply_absent(request, absence_ms(session, place, LOCAL_ABSENCE_MS));
+	else if (kv_cache_check_path(session->cache, place->path) == HFKV_OVERSIZE)
+		fs_reply_errno(request, FS_OP_LOOKUP, place->name, ENAMETOOLONG); /* as any file system says */
 	else
 		ask_cache(request, place);
 	inode_table_unref(session->inodes, inode);

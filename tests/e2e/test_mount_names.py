@@ -110,6 +110,11 @@ def test_long_names(kv, objects):
     write_whole(kv / f"{long}.data", body(1))
     assert read_whole(kv / f"{long}.data") == body(1) and len(objects()) == 1
     write_whole(kv / ("y" * 1020 + ".tmp"), b"1")
+    os.makedirs(kv / "/".join(["d" * 200] * 4))
+    for ask in (os.stat, os.mkdir, os.listdir, lambda path: write_whole(path, body(1))):
+        for last in ("d" * 250, "é" * 100 + ".data"):
+            with refused(errno.ENAMETOOLONG):
+                ask(kv / "/".join(["d" * 200] * 4) / last)
 
 
 def test_a_table_refuses_keys_without_a_line(mount, url, work):
