@@ -234,7 +234,7 @@ static void *use_table(void *argument)
 		inode_table_unref(table, displaced);
 		struct fs_inode *found = inode_table_find_or_bind(table, root, name, inode, is_any, NULL);
 		inode_table_looked_up(table, found);
-		CLEANUP(free_pointer) char *path = inode_table_path(table, found);
+		free(inode_table_path(table, found)); /* walks up while others rebind */
 		inode_table_forget(table, found, 1);
 		inode_table_unref(table, found);
 		inode_table_unref(table, inode);
