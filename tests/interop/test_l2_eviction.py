@@ -1,5 +1,7 @@
 """LMCache's L2 eviction controller over our plugin, with a restart in between."""
 
+import time
+
 import pytest
 from lmcache.v1.distributed.storage_controllers.eviction_controller import L2AdapterEvictionState, L2EvictionController
 
@@ -10,6 +12,19 @@ pytestmark = pytest.mark.needs_hfkv
 
 SIZE = 1 << 20
 CAPACITY_CHUNKS = 10
+CLOCK_REALTIME_COARSE = 5  # linux/time.h: the clock of file times
+
+
+def store_in_order(adapter, numbers):
+    """One store a key, each at a time of its own: a listing knows their order by it, and files have that of the clock's tick."""
+    for number in numbers:
+        assert adapter.store({key(number): body(number, SIZE)})
+        stored_at = clock_ms()
+        eventually(lambda before=stored_at: clock_ms() != before, 5, "the clock's next tick")
+
+
+def clock_ms():
+    return time.clock_gettime_ns(CLOCK_REALTIME_COARSE) // 1_000_000
 
 
 class Recorder:
@@ -40,8 +55,7 @@ def document(request, bucket, staging, work):
 
 def test_old_keys_go_first_across_a_restart(l2, document):
     first = l2(document)
-    for number in range(1, 6):
-        assert first.store({key(number): body(number, SIZE)})
+    store_in_order(first, range(1, 6))
     first.close()
 
     second = l2(document)
@@ -68,8 +82,7 @@ def test_old_keys_go_first_across_a_restart(l2, document):
 
 def test_listeners_hear_known_keys_oldest_first_and_then_events(l2, document):
     first = l2(document)
-    for number in range(1, 4):
-        assert first.store({key(number): body(number, SIZE)})
+    store_in_order(first, range(1, 4))
     first.close()
     second = l2(document)
     early, late = Recorder(), Recorder()
