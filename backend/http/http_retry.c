@@ -52,10 +52,19 @@ static int64_t next_wait_ms(const struct http_retry *retry, const struct fault *
 	return wait_ms / 2 + random_below(wait_ms / 2 + 1);
 }
 
+/* Nothing moved for the whole stall limit. Where no deadline ends the tries, that was the caller's wait. */
+static bool waited_long_enough(const struct http_retry *retry, enum hfkv_status status, const struct fault *fault)
+{
+	bool stalled = status == HFKV_TIMEOUT && !(fault && fault->http_status > 0);
+	return stalled && retry->deadline.at_ms == INT64_MAX;
+}
+
 bool http_retry_again(struct http_retry *retry, enum hfkv_status status, const struct fault *fault)
 {
 	retry->tries++;
 	if (!worth_a_retry(status, fault) || (retry->max_tries > 0 && retry->tries >= retry->max_tries))
+		return false;
+	if (waited_long_enough(retry, status, fault))
 		return false;
 	int64_t wait_ms = next_wait_ms(retry, fault);
 	if (wait_ms + SHORTEST_TRY_MS >= deadline_left_ms(retry->deadline))

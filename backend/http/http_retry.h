@@ -4,7 +4,8 @@
  * Retried: transport errors, stalls, 408, 429 and 5xx except 501 and 507. An answer cut short or not parseable is
  * the caller's choice (it passes UNAVAILABLE). Waits are exponential with jitter, or what the server asked for
  * (RateLimit, Retry-After), and never reach past the deadline: then the last failure stands, with what the server
- * said. Without a deadline the number of tries is bounded.
+ * said. Without a deadline the number of tries is bounded, and a stall is the last: a server that hangs costs its
+ * caller one stall limit.
  *
  * Use, for calls that are idempotent:
  *

@@ -140,6 +140,7 @@ static void test_no_try_begins_at_the_deadline(void **state)
 	assert_false(http_retry_again(&retry, HFKV_UNAVAILABLE, &fault));
 	retry.deadline = deadline_after_ms(20000);
 	assert_true(http_retry_again(&retry, HFKV_UNAVAILABLE, &fault));
+	assert_true(http_retry_again(&retry, HFKV_TIMEOUT, &fault)); /* a stall with time left */
 	http_world_end(&world);
 }
 
@@ -160,6 +161,7 @@ static void test_tries_end_without_deadline(void **state)
 	tries = http_retry_begin(world.client, DEADLINE_NONE, NULL);
 	assert_false(http_retry_again(&tries, HFKV_OK, &fault));
 	assert_false(http_retry_again(&tries, HFKV_CORRUPT, &fault));
+	assert_false(http_retry_again(&tries, HFKV_TIMEOUT, &fault)); /* a stall: the server hangs */
 	struct http_cancel cancel = { 0 };
 	atomic_store(&cancel.fired, true);
 	tries = http_retry_begin(world.client, DEADLINE_NONE, &cancel);
