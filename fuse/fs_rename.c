@@ -305,6 +305,8 @@ static void run_unlink(struct fs_task *task)
 	enum hfkv_status status = kv_cache_remove_many(session->cache, &removal, 1, task->deadline, &fault);
 	if (status == HFKV_OK)
 		status = removal.status;
+	if (status == HFKV_NOT_FOUND) /* the bucket is: `rm -f` would take ENOENT for a file that is gone */
+		status = HFKV_UNAVAILABLE;
 	if (status == HFKV_OK) {
 		struct fs_inode *current = inode_table_find(session->inodes, task->inode, task->name);
 		if (current) {

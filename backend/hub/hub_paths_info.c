@@ -86,13 +86,18 @@ static struct asked_path *index_questions(struct paths_call *call, struct asked_
 
 static void take_entry(struct asked_path *table, const json_t *json)
 {
+	const char *path = json_string_value(json_object_get(json, "path"));
 	struct hub_entry entry;
 	struct asked_path *asked;
-	if (!hub_entry_parse(json, &entry) || entry.is_directory)
+	bool usable = hub_entry_parse(json, &entry);
+	if (usable && entry.is_directory)
 		return;
-	HASH_FIND_STR(table, entry.path, asked);
+	HASH_FIND_STR(table, path, asked);
 	for (; asked; asked = asked->same) {
-		asked->info->found = true;
+		asked->info->found = usable;
+		asked->info->senseless = !usable;
+		if (!usable)
+			continue;
 		asked->info->entry = entry;
 		asked->info->entry.path = asked->info->path;
 	}
@@ -178,7 +183,7 @@ enum hfkv_status hub_paths_info_get(struct hub_client *client, struct hub_path_i
 	struct byte_buf url = BYTE_BUF_INIT(4096);
 	enum hfkv_status status = HFKV_OK;
 	for (size_t i = 0; i < count; i++)
-		infos[i].answered = infos[i].found = false;
+		infos[i].answered = infos[i].found = infos[i].senseless = false;
 	if (!hub_client_url(client, &url, "/paths-info"))
 		status = no_memory(fault);
 	for (size_t at = 0; at < count && status == HFKV_OK; at += at_once)

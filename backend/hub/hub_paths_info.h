@@ -16,6 +16,7 @@ struct hub_path_info {
 	const char *path;       /* UTF-8; borrowed until return */
 	bool answered;          /* by a successful answer; otherwise nothing is known */
 	bool found;             /* a file of that name exists */
+	bool senseless;         /* the answer names it, but without a usable size or hash: neither found nor absent */
 	struct hub_entry entry; /* valid when found; its path is the caller's */
 };
 

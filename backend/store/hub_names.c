@@ -20,7 +20,7 @@ struct attempt {
 static bool has_landed(const struct hub_name_change *change, const struct hub_path_info *info)
 {
 	if (change->kind == HUB_BATCH_DELETE)
-		return !info->found;
+		return !info->found && !info->senseless;
 	return info->found && info->entry.size_bytes == change->size_bytes &&
 	       content_hash_equal(&info->entry.hash, &change->hash);
 }

@@ -118,7 +118,7 @@ static enum hfkv_status hub_stat_many(struct object_store *base, struct object_s
 			stats[i].status = status == HFKV_OK ? HFKV_NOT_FOUND : status;
 			continue;
 		}
-		stats[i].status = infos[i].found ? HFKV_OK : HFKV_NOT_FOUND;
+		stats[i].status = infos[i].found ? HFKV_OK : infos[i].senseless ? HFKV_CORRUPT : HFKV_NOT_FOUND;
 		if (infos[i].found)
 			stats[i].info = (struct object_info){ infos[i].entry.size_bytes, infos[i].entry.hash,
 							      infos[i].entry.modified_at_ms };

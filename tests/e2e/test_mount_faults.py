@@ -166,3 +166,27 @@ def test_two_mounts_store_one_name_at_once(mount, url, server, bucket):
             done.result(seconds(30))
     assert server.object_paths(bucket) == [f"prod/{OBJECT}"]
     assert [read_whole(kv / NAME) for kv in mounts] == [body(1)] * 2
+
+
+def test_a_hidden_bucket_is_no_removal(mount, url, store, server):
+    """`rm -f` takes ENOENT for success: a 404 for the whole batch must not look like that."""
+    store(f"prod/{OBJECT}", body(1))
+    kv = mount(f"{url}/prod", "--chunk-bytes", SIZE)
+    os.stat(kv / NAME)
+    server.faults({"route": "batch", "status": 404})
+    with refused(errno.EIO):
+        os.unlink(kv / NAME)
+    server.faults()
+    assert read_whole(kv / NAME) == body(1)
+
+
+@pytest.mark.parametrize("entry", ['"size": 1.5', '"size": "7"', '"size": 7, "xetHash": "abc"'])
+def test_an_entry_without_sense_is_no_absence(mount, url, store, server, entry):
+    store(f"prod/{OBJECT}", body(1))
+    kv = mount(f"{url}/prod", "--chunk-bytes", SIZE)
+    answer = f'[{{"type": "file", "path": "prod/{OBJECT}", {entry}}}]'
+    server.faults({"route": "paths-info", "status": 200, "headers": {"Content-Type": "application/json"}, "body": answer})
+    with refused(errno.EIO):
+        os.stat(kv / NAME)
+    server.faults()
+    assert read_whole(kv / NAME) == body(1)
