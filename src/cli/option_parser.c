@@ -111,10 +111,9 @@ static int report_bad_argument(const struct argp *argp, int argc, char **argv)
 
 static bool asks_for_help(int argc, char **argv)
 {
-	static char help[] = "--help";
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "-h") == 0) /* argp knows -? only */
-			argv[i] = help;
+		if (strcmp(argv[i], "-h") == 0)
+			argv[i][1] = '?'; /* argp's letter. In place: the strings may be owned by whoever made the array */
 		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--usage") == 0 || strcmp(argv[i], "-?") == 0)
 			return true;
 	}
