@@ -205,12 +205,7 @@ static enum hfkv_status read_token(struct reading *reading)
 {
 	char *token = NULL;
 	enum hfkv_status status = setting_text_or_empty(&reading->own, "token", &token, reading->fault);
-	if (status != HFKV_OK || !token)
-		return status;
-	reading->config->token = secret_new(token, strlen(token));
-	explicit_bzero(token, strlen(token));
-	free(token);
-	return reading->config->token ? HFKV_OK : HFKV_NO_MEMORY;
+	return status == HFKV_OK && token ? setting_take_secret(token, &reading->config->token) : status;
 }
 
 static enum hfkv_status read_bucket(struct reading *reading)

@@ -194,12 +194,7 @@ static enum hfkv_status read_token(struct l2_reading *reading)
 		return HFKV_OK;
 	char *token = NULL;
 	enum hfkv_status status = setting_text(&reading->params, "token", &token, reading->fault);
-	if (status != HFKV_OK || !token)
-		return status;
-	reading->config->token = secret_new(token, strlen(token));
-	explicit_bzero(token, strlen(token));
-	free(token);
-	return reading->config->token ? HFKV_OK : HFKV_NO_MEMORY;
+	return status == HFKV_OK && token ? setting_take_secret(token, &reading->config->token) : status;
 }
 
 static enum hfkv_status read_bucket(struct l2_reading *reading)

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 
+#include <stdlib.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -190,4 +191,12 @@ enum hfkv_status setting_count(const struct setting_scope *scope, const char *na
 	snprintf(expected, sizeof(expected), "a whole number from %llu to %llu", (unsigned long long)min,
 		 (unsigned long long)max);
 	return setting_refuse(scope, name, raw, expected, fault);
+}
+
+enum hfkv_status setting_take_secret(char *text, struct secret **ret_secret)
+{
+	*ret_secret = secret_new(text, strlen(text));
+	explicit_bzero(text, strlen(text));
+	free(text);
+	return *ret_secret ? HFKV_OK : HFKV_NO_MEMORY;
 }

@@ -9,6 +9,7 @@
 #define SRC_CONNECTOR_SETTING_READER_H
 
 #include "common/fault.h"
+#include "common/secret.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -44,5 +45,8 @@ const json_t *setting_raw(const struct setting_scope *scope, const char *name);
  * a key that ends in "token", objects, lists, and whatever stands for "adapter_params". */
 enum hfkv_status setting_refuse(const struct setting_scope *scope, const char *name, const json_t *value,
 				const char *expected, struct fault *fault);
+
+/* Moves a token's text out of ordinary memory: `text` is wiped and freed, whatever the outcome. NO_MEMORY. */
+MUST_CHECK enum hfkv_status setting_take_secret(char *text, struct secret **ret_secret);
 
 #endif
